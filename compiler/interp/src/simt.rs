@@ -13,17 +13,13 @@ use hammock_ir::{
     PrimExpr,
     prim::{
         PrimCall, PrimCallee, PrimKind, Var,
-        intrinsics::{self, Effect, LAUNCH_ARGS},
+        intrinsics::{self, Effect, LAUNCH_ARGS, THREAD_AXES, WARP_THREADS},
     },
     tir::{AttrNode, Buffer, Loop, PrimFunc, Stmt, StmtKind},
 };
 use rustc_hash::FxHashMap;
 use std::{cell::RefCell, rc::Rc};
 
-/// Axes in the order of a launch's extents.
-const AXES: [&str; 6] = ["blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"];
-/// Threads of a warp.
-const WARP: usize = 32;
 const BARRIER: &str = "a barrier";
 const EXCHANGE: &str = "an exchange of values between threads";
 
@@ -147,7 +143,7 @@ impl Interpreter {
                 Ok(())
             }
             StmtKind::Attr { node: AttrNode::Thread(iter), body, .. } => {
-                if let Some(axis) = AXES.iter().position(|axis| iter.thread == *axis) {
+                if let Some(axis) = THREAD_AXES.iter().position(|axis| iter.thread == *axis) {
                     for thread in &mut block.threads {
                         thread.vars.insert(iter.var.clone(), Value::Int(thread.index[axis]));
                     }
@@ -238,26 +234,30 @@ impl Interpreter {
 
     /// Allocates memory that all threads of a block share.
     fn share(&mut self, buffer: &Buffer, block: &mut Block) -> Result<(), Fault> {
-        let Some(first) = block.threads.first_mut() else { return Ok(()) };
-        std::mem::swap(&mut self.vars, &mut first.vars);
-        let elements = buffer.shape.iter().try_fold(1i64, |n, e| Ok::<_, Fault>(n.saturating_mul(self.int(e)?)));
-        std::mem::swap(&mut self.vars, &mut first.vars);
-        let elements = match *buffer.scope == *"shared.dyn" {
-            true => block.dynamic / buffer.dtype.bytes() as i64,
-            false => elements?,
+        let dynamic = (*buffer.scope == *"shared.dyn").then(|| block.dynamic / buffer.dtype.bytes() as i64);
+        let elements = match dynamic {
+            Some(elements) => elements,
+            None => self.shared_elements(buffer, block)?,
         };
         let base = self.heap.allocate(elements, buffer.dtype)?;
         self.heap.share(base);
-        let shape = if *buffer.scope == *"shared.dyn" { vec![elements] } else { Vec::new() };
         self.each(block, |own, _| {
             own.vars.insert(buffer.data.clone(), Value::Pointer(base));
-            if shape.is_empty() {
-                own.declare(buffer)?;
-            } else {
-                own.declare_as(buffer, shape.clone())?;
+            match dynamic {
+                Some(elements) => own.declare_as(buffer, vec![elements])?,
+                None => own.declare(buffer)?,
             }
             Ok(Flow::Next)
         })
+    }
+
+    /// Returns the number of elements of a buffer, which is the same on all threads.
+    fn shared_elements(&mut self, buffer: &Buffer, block: &mut Block) -> Result<i64, Fault> {
+        let Some(first) = block.threads.first_mut() else { return Ok(0) };
+        std::mem::swap(&mut self.vars, &mut first.vars);
+        let elements = buffer.shape.iter().try_fold(1i64, |n, e| Ok(n.saturating_mul(self.int(e)?)));
+        std::mem::swap(&mut self.vars, &mut first.vars);
+        elements
     }
 
     /// Runs a statement that exchanges values: first, all threads compute the operands.
@@ -303,15 +303,15 @@ impl Interpreter {
         by: &PrimExpr,
         width: &PrimExpr,
     ) -> Result<Value, Fault> {
-        let (by, width) = (self.int(by)?, self.int(width)?.clamp(1, WARP as i64));
+        let (by, width) = (self.int(by)?, self.int(width)?.clamp(1, WARP_THREADS));
         let Some(Exchanged { values, thread }) = &self.exchanged else { return Err(Fault::Divergent(EXCHANGE)) };
         let Some((_, all)) = values.iter().find(|(operand, _)| operand.same_node(value)) else {
             return Err(Fault::Divergent(EXCHANGE));
         };
-        let lane = (*thread % WARP) as i64;
-        let first = thread - thread % WARP + (lane / width * width) as usize;
-        let source = first + shuffle.source(lane % width, by, width) as usize;
-        match all.get(source) {
+        let thread = *thread as i64;
+        let lane = thread % WARP_THREADS % width;
+        let source = thread - lane + shuffle.source(lane, by, width);
+        match all.get(source as usize) {
             Some(Value::Void) | None => Err(Fault::Divergent(EXCHANGE)),
             Some(value) => Ok(value.clone()),
         }

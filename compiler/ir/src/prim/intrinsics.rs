@@ -93,6 +93,11 @@ pub const MATH_COST: u32 = 16;
 pub const LAUNCH_KERNEL: &str = "launch_kernel";
 /// Number of arguments of [`LAUNCH_KERNEL`] before those of the device function.
 pub const LAUNCH_ARGS: usize = 8;
+/// Names of the thread axes, in the order of a launch's extents.
+pub const THREAD_AXES: [&str; 6] =
+    ["blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"];
+/// Threads of a warp, among which the shuffles exchange values.
+pub const WARP_THREADS: i64 = 32;
 
 const ANY: usize = usize::MAX;
 const SAME: ResultType = ResultType::Arg(0);

@@ -5,7 +5,7 @@
 
 use crate::{
     error::Reason,
-    schedule::{self, Flops, ParsedPlan, Plan, ScheduleContext, cpu, gpu},
+    schedule::{self, Flops, ParsedPlan, Plan, ScheduleContext, cpu},
 };
 use hammock_ir::{
     Attrs,
@@ -30,10 +30,7 @@ impl Planner<'_> {
     pub fn plan(&self, kernel: &Kernel) -> Result<Plan, Reason> {
         match self.written {
             Some(written) => schedule::bind(written, kernel, self.choice).map_err(Reason::Plan),
-            None => Ok(match self.choice.gpu {
-                Some(_) => gpu::choose(kernel, self.choice),
-                None => cpu::choose(kernel, self.choice),
-            }),
+            None => Ok(self.choice.choose(kernel)),
         }
     }
 }

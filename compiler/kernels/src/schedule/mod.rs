@@ -1,7 +1,7 @@
 //! Schedules as data: the loops of each part of a kernel.
 //!
-//! A plan is a list of loops for each [stage](hammock_loopnest). The rules of a kind of machine ([`cpu`], [`gpu`]) make one from
-//! axes and access patterns alone, never from names; lowering generates the loop nest. Since a plan never rewrites a
+//! A plan is a list of loops for each [stage](hammock_loopnest). The rules of a kind of machine ([`cpu`],
+//! [`gpu`]) make one from axes and access patterns alone, never from names; lowering generates the loop nest. Since a plan never rewrites a
 //! computation, it can only change the order of operations, and only where that is allowed: see [`LoopKind::Vector`].
 
 mod bind;
@@ -15,6 +15,7 @@ mod names;
 mod padding;
 pub mod primitives;
 mod read;
+mod rules;
 mod search_space;
 mod text;
 
@@ -23,6 +24,7 @@ pub use context::ScheduleContext;
 pub use cost_model::{cost, duration};
 pub use flops::Flops;
 pub use read::{ParsedPlan, PlanError, Plans};
+pub use rules::Rule;
 pub use search_space::candidates;
 
 use hammock_ir::{
@@ -142,7 +144,7 @@ pub enum LoopKind {
     /// Vectorized. Along a reduction axis, each lane accumulates its own elements, and the lanes are combined at the
     /// end: in an order that is the same for every run and number of threads.
     Vector,
-    /// On a GPU: collapsed with enclosing loops; one iteration for each thread, in blocks of so many threads.
+    /// On a GPU: collapsed with enclosing loops; one iteration for each thread, in blocks of this number of threads.
     Grid(i64),
     /// On a GPU: collapsed with the other loops of this kind; one iteration for each block.
     Block,
@@ -178,6 +180,11 @@ impl Loop {
     /// Returns true if it is parallel.
     pub fn is_parallel(&self) -> bool {
         matches!(self.kind, LoopKind::Parallel(_))
+    }
+
+    /// Returns true if it runs on blocks or threads of a GPU.
+    pub fn is_bound(&self) -> bool {
+        matches!(self.kind, LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread)
     }
 
     /// Creates a vector loop.
@@ -228,6 +235,21 @@ impl StagePlan {
     pub fn packed_axis(&self, stage: &Stage, staged: &Staged) -> Option<(usize, Dot)> {
         let axis = self.dot()?.axis;
         dots::dot(stage).filter(|_| staged.axes.contains(&axis)).map(|dot| (axis, dot))
+    }
+
+    /// Returns the number of iterations of a loop, if it is constant.
+    pub fn trip_count(&self, stage: &Stage, number: usize) -> Option<i64> {
+        let l = &self.loops[number];
+        let range = self.range(l.axis, number).or(stage.axes[l.axis].extent.as_int())?;
+        Some((range + l.step - 1) / l.step)
+    }
+
+    /// Returns the number of threads of a block, if its outer loops are `grid` loops of a GPU.
+    pub fn grid_threads(&self) -> Option<i64> {
+        self.loops.iter().find_map(|l| match l.kind {
+            LoopKind::Grid(threads) => Some(threads),
+            _ => None,
+        })
     }
 
     /// Returns true if its loops are on blocks of a GPU and their threads.

@@ -1,8 +1,6 @@
 //! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
-use super::{
-    Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, cost_model, cpu, gpu, names::Naming,
-};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, cost_model, gpu, names::Naming};
 use hammock_ir::{count, print::dim_text};
 use hammock_loopnest::{Kernel, Part, Stage, row_tiling::Rows};
 use std::fmt;
@@ -124,11 +122,8 @@ fn rows_text(
 
 /// Returns the kind of a plan's stage, and why its rule was chosen.
 fn reason(plan: &StagePlan, ctx: ScheduleContext) -> String {
-    let rule = match ctx.gpu {
-        Some(_) => gpu::RULES.iter().find(|rule| rule.name == plan.rule).map(|rule| (rule.class, rule.why)),
-        None => cpu::RULES.iter().find(|rule| rule.name == plan.rule).map(|rule| (rule.class, rule.why)),
-    };
-    rule.map_or_else(|| "stage: explicit plan".to_owned(), |(class, why)| format!("{class}: {why}"))
+    let rule = ctx.rules().iter().find(|rule| rule.name == plan.rule);
+    rule.map_or_else(|| "stage: explicit plan".to_owned(), |rule| format!("{}: {}", rule.class, rule.why))
 }
 
 /// Formats the plan of a stage whose axes have these names.

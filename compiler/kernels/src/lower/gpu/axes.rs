@@ -1,16 +1,14 @@
 //! Thread axes of a device region: loops of the same axis share its index, and become `T.launch_thread` attributes.
 
+use super::barriers::has_barrier;
 use crate::Reason;
 use hammock_ir::{
     Name, PrimExpr,
-    prim::{IterKind, IterVar, Substitution, Var},
+    prim::{IterKind, IterVar, Substitution, Var, intrinsics::THREAD_AXES},
     tir::{AttrNode, ForKind, Loop, Stmt, StmtKind},
 };
 use hammock_loopnest::index::same_expr;
 use hammock_target::Gpu;
-
-/// Names of the axes, in the order of a launch's extents.
-const AXES: [&str; 6] = ["blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"];
 
 /// Thread axes of a region.
 pub struct ThreadAxes {
@@ -64,7 +62,7 @@ impl ThreadAxes {
 
     /// Returns a body with the attributes of all axes around it.
     pub fn launch(&self, body: Stmt) -> Stmt {
-        let axes = AXES.iter().zip(&self.axes).rev();
+        let axes = THREAD_AXES.iter().zip(&self.axes).rev();
         axes.filter_map(|(name, axis)| Some((name, axis.as_ref()?))).fold(body, |body, (name, (var, extent))| {
             let iter = IterVar { var: var.clone(), dom: None, kind: IterKind::ThreadIndex, thread: (*name).into() };
             let (node, key) = (AttrNode::Thread(iter), "thread_extent".into());
@@ -123,7 +121,7 @@ impl ThreadAxes {
 }
 
 fn number(thread: &Name) -> Option<usize> {
-    AXES.iter().position(|name| thread == *name)
+    THREAD_AXES.iter().position(|name| thread == *name)
 }
 
 /// Returns the maximum of two extents.
@@ -133,13 +131,4 @@ fn longer(a: PrimExpr, b: &PrimExpr) -> PrimExpr {
         _ if same_expr(&a, b) => a,
         _ => a.max(b.clone()),
     }
-}
-
-/// Returns true if threads wait for each other in a statement.
-fn has_barrier(stmt: &Stmt) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |stmt| {
-        stmt.each_expr(&mut |e| found |= e.any(&mut |e| e.as_intrin("tvm_storage_sync").is_some()));
-    });
-    found
 }

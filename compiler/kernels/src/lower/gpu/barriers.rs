@@ -15,18 +15,25 @@ use rustc_hash::FxHashSet;
 /// Inserts barriers into the body of a region whose thread indices are `threads`.
 pub fn insert(body: &mut Stmt, threads: impl Iterator<Item = Var>) {
     let mut buffers = FxHashSet::default();
-    let mut has_barrier = false;
     body.walk(&mut |stmt| {
         if let StmtKind::Alloc(buffer, _) = &stmt.kind
             && buffer.scope.starts_with("shared")
         {
             buffers.insert(buffer.data.clone());
         }
-        stmt.each_expr(&mut |e| has_barrier |= e.any(&mut |e| e.as_intrin("tvm_storage_sync").is_some()));
     });
-    if !buffers.is_empty() && !has_barrier {
+    if !buffers.is_empty() && !has_barrier(body) {
         Inserter { buffers, varying: threads.collect() }.stmt(body, &mut Accesses::default());
     }
+}
+
+/// Returns true if threads wait for each other in a statement.
+pub fn has_barrier(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |stmt| {
+        stmt.each_expr(&mut |e| found |= e.any(&mut |e| e.as_intrin("tvm_storage_sync").is_some()));
+    });
+    found
 }
 
 /// Shared buffers that statements read and write.

@@ -74,8 +74,9 @@ impl SharedMemory {
                 }
             };
         }
-        let whole = like("shared_memory", &data, DType::UINT8, Vec::new());
+        let whole = view("shared_memory", &data, DType::UINT8);
         let mut placed = Placed { data, parts, buffers: FxHashMap::default() };
+        body.map_exprs(&mut |e| placed.expr(e));
         placed.stmt(body);
         self.allocations.push(allocation(whole));
         self.allocations.extend(placed.buffers.into_values().map(|buffer| Stmt::new(StmtKind::Decl(buffer))));
@@ -93,6 +94,7 @@ struct Placed {
 }
 
 impl Placed {
+    /// Rewrites the stores in a statement, and removes declarations.
     fn stmt(&mut self, stmt: &mut Stmt) {
         stmt.each_child_mut(&mut |stmt| self.stmt(stmt));
         match &mut stmt.kind {
@@ -104,13 +106,9 @@ impl Placed {
             }
             _ => {}
         }
-        let mut children = Vec::new();
-        stmt.each_child_mut(&mut |child| children.push(std::mem::replace(child, Stmt::nop())));
-        stmt.map_exprs(&mut |e| self.expr(e));
-        let mut children = children.into_iter();
-        stmt.each_child_mut(&mut |child| *child = children.next().unwrap_or_else(Stmt::nop));
     }
 
+    /// Rewrites the loads and addresses in an expression.
     fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
         let e = e.map_children(&mut |child| self.expr(child));
         match e.kind() {
@@ -137,16 +135,16 @@ impl Placed {
             Some(offset) => PrimExpr::int64(offset / bytes),
             None => offset.clone().floordiv(PrimExpr::int64(bytes)),
         };
-        let view = self.buffers.entry(buffer.dtype);
         let data = &self.data;
-        let view = view.or_insert_with(|| like(&buffer.name, data, buffer.dtype, Vec::new())).clone();
+        let own = self.buffers.entry(buffer.dtype);
+        let own = own.or_insert_with(|| view(&buffer.name, data, buffer.dtype)).clone();
         let index = match (first.as_int(), index.kind()) {
             (Some(0), _) => index.clone(),
             (_, PrimKind::Ramp(base, stride)) => PrimExpr::ramp(base + first, stride.clone(), index.dtype().lanes),
             _ if index.dtype().is_scalar() => index + first,
             _ => index + first.broadcast(index.dtype().lanes),
         };
-        Some((view, index))
+        Some((own, index))
     }
 }
 
@@ -165,13 +163,13 @@ fn allocation(buffer: Buffer) -> Stmt {
     Stmt::new(StmtKind::Alloc(buffer, Default::default()))
 }
 
-/// Returns a buffer over dynamic shared memory.
-fn like(name: &str, data: &Var, dtype: DType, shape: Vec<PrimExpr>) -> Buffer {
+/// Returns a buffer over dynamic shared memory, without a size.
+fn view(name: &str, data: &Var, dtype: DType) -> Buffer {
     Buffer::from(BufferNode {
         name: name.into(),
         data: data.clone(),
         dtype,
-        shape: if shape.is_empty() { vec![PrimExpr::int64(0)] } else { shape },
+        shape: vec![PrimExpr::int64(0)],
         strides: Vec::new(),
         elem_offset: None,
         scope: "shared.dyn".into(),

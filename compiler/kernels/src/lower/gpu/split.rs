@@ -4,11 +4,11 @@ use super::{axes::ThreadAxes, barriers, region::region_body, shared_memory::Shar
 use crate::{DeviceFunc, Reason};
 use hammock_ir::{
     Attrs, DType, Name, PrimExpr,
-    prim::{PrimCall, PrimCallee, PrimKind, Var, check, intrinsics::LAUNCH_KERNEL},
+    prim::{PrimKind, Var, check, intrinsics::LAUNCH_KERNEL},
     tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 use hammock_target::Gpu;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 /// Splits a flat function. Returns the host function, and the device functions.
 ///
@@ -85,54 +85,63 @@ impl Splitter<'_> {
     /// Makes a device function of a region; returns its launch.
     fn region(&mut self, mut body: Stmt) -> Result<Stmt, Reason> {
         let axes = ThreadAxes::extract(&mut body)?;
-        let mut uses = Uses::default();
-        uses.stmt(&body);
-        let used = |buffer: &&Buffer| uses.buffers.keys().any(|used| used.data == buffer.data);
-        let private: Vec<Stmt> =
-            self.private.iter().filter(used).map(|b| Stmt::new(StmtKind::Alloc(b.clone(), Attrs::new()))).collect();
-        let mut body = Stmt::new(StmtKind::Seq(private.into_iter().chain([body]).collect()));
-        barriers::insert(&mut body, axes.thread_vars());
-        let shared = SharedMemory::take(&mut body, self.gpu)?;
-        let mut body = Stmt::new(StmtKind::Seq(shared.allocations.into_iter().chain([body]).collect()));
-        tidy(&mut body);
-        reject_allocations(&body)?;
+        let (body, shared_bytes, dynamic_bytes) = self.with_memory(body, &axes)?;
         let mut uses = Uses { defined: axes.vars().cloned().collect(), ..Uses::default() };
         uses.stmt(&body);
         let views: Vec<Buffer> = uses.external_buffers();
         views.iter().for_each(|buffer| buffer.each_expr(&mut |size| uses.expr(size)));
-        let mut extents = axes.extents();
+        let extents = axes.extents();
         extents.iter().for_each(|extent| uses.expr(extent));
         let args = self.arguments(&uses);
         let declarations = views.into_iter().map(|buffer| Stmt::new(StmtKind::Decl(buffer)));
         let launched = axes.launch(Stmt::seq([body]));
         let body = Stmt::new(StmtKind::Seq(declarations.chain([launched]).collect()));
-        let number = self.device.len();
-        let name: Name = match number {
+        let checks = has_checks(&body);
+        let func = self.function(&args, body);
+        let name = self.next_name();
+        let follows_checks = self.checked;
+        self.checked |= checks;
+        let max_threads = axes.max_threads(self.gpu)?;
+        self.device.push(DeviceFunc { name: name.clone(), func, max_threads, shared_bytes, follows_checks });
+        let extents = extents.map(|extent| extent.cast(DType::INT64));
+        let first = [PrimExpr::str(name)].into_iter().chain(extents).chain([dynamic_bytes]);
+        let call = PrimExpr::intrin(LAUNCH_KERNEL, first.chain(args.iter().map(Var::expr)).collect(), DType::VOID);
+        Ok(Stmt::new(StmtKind::Evaluate(call)))
+    }
+
+    /// Adds the memory of threads and blocks to a region, and barriers. Returns its static and its dynamic shared memory
+    /// in bytes.
+    fn with_memory(&self, body: Stmt, axes: &ThreadAxes) -> Result<(Stmt, u64, PrimExpr), Reason> {
+        let mut uses = Uses::default();
+        uses.stmt(&body);
+        let used = |buffer: &&Buffer| uses.buffers.iter().any(|used| used.data == buffer.data);
+        let private = self.private.iter().filter(used).map(|b| Stmt::new(StmtKind::Alloc(b.clone(), Attrs::new())));
+        let mut body = Stmt::new(StmtKind::Seq(private.chain([body]).collect()));
+        barriers::insert(&mut body, axes.thread_vars());
+        let shared = SharedMemory::take(&mut body, self.gpu)?;
+        let mut body = Stmt::new(StmtKind::Seq(shared.allocations.into_iter().chain([body]).collect()));
+        tidy(&mut body);
+        reject_allocations(&body)?;
+        Ok((body, shared.bytes, shared.dynamic))
+    }
+
+    /// Returns the name of the next device function.
+    fn next_name(&self) -> Name {
+        match self.device.len() {
             0 => format!("{}_kernel", self.name),
             number => format!("{}_kernel_{number}", self.name),
         }
-        .into();
-        let checks = has_checks(&body);
-        let params = args.iter().map(|var| Param::scalar(var.clone())).collect();
-        let mut attrs = Attrs::new().with("global_symbol", name.as_str());
+        .into()
+    }
+
+    /// Returns the next device function, with these parameters.
+    fn function(&self, args: &[Var], body: Stmt) -> PrimFunc {
+        let mut attrs = Attrs::new().with("global_symbol", self.next_name().as_str());
         if self.noalias && args.iter().filter(|arg| arg.dtype().is_handle()).all(|arg| self.is_distinct(arg)) {
             attrs.set("tirx.noalias", true);
         }
-        let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
-        let max_threads = axes.max_threads(self.gpu)?;
-        let follows_checks = self.checked;
-        self.checked |= checks;
-        self.device.push(DeviceFunc {
-            name: name.clone(),
-            func,
-            max_threads,
-            shared_bytes: shared.bytes,
-            follows_checks,
-        });
-        extents.iter_mut().for_each(|extent| *extent = extent.clone().cast(DType::INT64));
-        let first = [PrimExpr::str(name)].into_iter().chain(extents).chain([shared.dynamic]);
-        let call = PrimExpr::intrin(LAUNCH_KERNEL, first.chain(args.iter().map(Var::expr)).collect(), DType::VOID);
-        Ok(Stmt::new(StmtKind::Evaluate(call)))
+        let params = args.iter().map(|var| Param::scalar(var.clone())).collect();
+        PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() }
     }
 
     /// Returns true if a pointer is a parameter, or a workspace.
@@ -201,8 +210,9 @@ struct Uses {
     free: Vec<Var>,
     known: FxHashSet<Var>,
     defined: FxHashSet<Var>,
-    /// Buffers, with true for those that it declares.
-    buffers: FxHashMap<Buffer, bool>,
+    /// Buffers that it accesses, allocates or declares.
+    buffers: FxHashSet<Buffer>,
+    /// Buffers that it accessed first, in this order.
     order: Vec<Buffer>,
 }
 
@@ -214,10 +224,10 @@ impl Uses {
             StmtKind::Bind(var, _) => drop(self.defined.insert(var.clone())),
             StmtKind::Alloc(buffer, _) => {
                 self.defined.insert(buffer.data.clone());
-                self.buffers.insert(buffer.clone(), true);
+                self.buffers.insert(buffer.clone());
             }
             StmtKind::Decl(buffer) => {
-                self.buffers.insert(buffer.clone(), true);
+                self.buffers.insert(buffer.clone());
                 self.variable(&buffer.data);
             }
             StmtKind::Store { buffer, .. } => self.buffer(buffer),
@@ -234,7 +244,6 @@ impl Uses {
             PrimKind::Var(var) => self.variable(var),
             PrimKind::Load(buffer, ..) => self.buffer(buffer),
             PrimKind::Let(var, ..) => drop(self.defined.insert(var.clone())),
-            PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(_), .. }) => {}
             _ => {}
         }
         e.each_child(&mut |child| self.expr(child));
@@ -242,8 +251,7 @@ impl Uses {
 
     fn buffer(&mut self, buffer: &Buffer) {
         self.variable(&buffer.data);
-        if !self.buffers.contains_key(buffer) {
-            self.buffers.insert(buffer.clone(), false);
+        if self.buffers.insert(buffer.clone()) {
             self.order.push(buffer.clone());
         }
     }

@@ -3,9 +3,9 @@
 mod primitives;
 
 use super::{
-    Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, Staged,
+    Loop, LoopKind, PartPlan, Plan, RowsPlan, Rule, ScheduleContext, StagePlan, Staged,
     check::{Item, check},
-    cpu::{self, inner_plan, rows_plan},
+    cpu::inner_plan,
     gpu,
     names::Naming,
     read::{At, Base, CopyText, ExplicitText, LoopText, ParsedPlan, PartText, PlanError, RowsText, StageText},
@@ -56,8 +56,7 @@ pub fn bind(written: &ParsedPlan, kernel: &Kernel, ctx: ScheduleContext) -> Resu
         (PartText::Rows(text), Part::Rows(part)) => BindRows { rows: part, how }.rows(text).map(PartPlan::Rows),
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => {
             match changes.first() {
-                None if ctx.gpu.is_some() => Ok(PartPlan::Rows(gpu::rows_plan(part, ctx))),
-                None => Ok(PartPlan::Rows(rows_plan(part, ctx, None))),
+                None => Ok(PartPlan::Rows(ctx.rows_plan(part))),
                 Some(change) => {
                     Err(PlanError::new(change.span, "this part of the kernel is a group of row-tiled stages")
                         .help("each stage has a line below `rows, N at a time:`, with its primitives indented below"))
@@ -67,7 +66,7 @@ pub fn bind(written: &ParsedPlan, kernel: &Kernel, ctx: ScheduleContext) -> Resu
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Opaque(other))
             if changes.is_empty() =>
         {
-            Ok(if ctx.gpu.is_some() { gpu::opaque_plan(other) } else { cpu::opaque_plan(other) })
+            Ok(ctx.opaque_plan(other))
         }
         (text, part) => Err(mismatch(text, part)),
     });
@@ -122,17 +121,11 @@ fn stage(text: &StageText, stage: &Stage, axes: &[String], how: BindContext, inn
 fn plan_by_rule(rule: Option<&At<String>>, stage: &Stage, how: BindContext, inner: bool) -> Result<StagePlan> {
     let plan = |plan: StagePlan| if inner { plan.on_one_thread() } else { plan };
     let Some(rule) = rule else {
-        return Ok(match how.ctx.gpu {
-            Some(_) => gpu::stage_plan(stage, how.ctx),
-            None if inner => inner_plan(stage, how.ctx),
-            None => cpu::stage_plan(stage, how.ctx),
-        });
+        let is_serial = inner && how.ctx.gpu.is_none();
+        return Ok(if is_serial { inner_plan(stage, how.ctx) } else { how.ctx.stage_plan(stage) });
     };
-    let name = self::rule(rule, how.ctx)?;
-    let plans: Vec<StagePlan> = match how.ctx.gpu {
-        Some(_) => gpu::stage_plans(stage, how.ctx).collect(),
-        None => cpu::stage_plans(stage, how.ctx).collect(),
-    };
+    let name = self::rule(rule, how.ctx)?.name;
+    let plans = how.ctx.stage_plans(stage);
     plans.iter().find(|plan| plan.rule == name).cloned().map(plan).ok_or_else(|| {
         let others: Vec<String> = plans.iter().map(|plan| format!("`{}`", plan.rule)).collect();
         let error = PlanError::new(rule.span, format!("the rule `{name}` is not for this stage"));
@@ -140,15 +133,12 @@ fn plan_by_rule(rule: Option<&At<String>>, stage: &Stage, how: BindContext, inne
     })
 }
 
-/// Returns the name of a rule, if there is such a rule.
-fn rule(name: &At<String>, ctx: ScheduleContext) -> Result<&'static str> {
-    let names: Vec<&str> = match ctx.gpu {
-        Some(_) => gpu::RULES.iter().map(|rule| rule.name).collect(),
-        None => cpu::RULES.iter().map(|rule| rule.name).collect(),
-    };
-    names.iter().copied().find(|rule| *rule == name.value).ok_or_else(|| {
+/// Returns the rule of a name.
+fn rule(name: &At<String>, ctx: ScheduleContext) -> Result<&'static Rule> {
+    let rules = ctx.rules();
+    rules.iter().copied().find(|rule| rule.name == name.value).ok_or_else(|| {
         let error = PlanError::new(name.span, format!("there is no rule `{}`", name.value));
-        error.help(match nearest(&name.value, names.iter().copied()) {
+        error.help(match nearest(&name.value, rules.iter().map(|rule| rule.name)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`hammock rules` lists them; the name is for readers only".to_owned(),
         })
@@ -157,9 +147,8 @@ fn rule(name: &At<String>, ctx: ScheduleContext) -> Result<&'static str> {
 
 /// Binds explicit loops.
 fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindContext, inner: bool) -> Result<StagePlan> {
-    let rule = rule(&text.rule, how.ctx)?;
-    let one_loop = |l: &LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
-    let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
+    let rule = rule(&text.rule, how.ctx)?.name;
+    let loops = explicit_loops(text, axes)?;
     let mut plan = StagePlan { hoists_reciprocal: text.hoists_reciprocal.is_some(), ..StagePlan::new(rule, loops) };
     for copy in &text.copies {
         let (load, own) = resolve_copy(copy, stage, axes, how)?;
@@ -188,14 +177,18 @@ fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindCont
     Ok(plan)
 }
 
+/// Resolves the axes of explicit loops.
+fn explicit_loops(text: &ExplicitText, axes: &[String]) -> Result<Vec<Loop>> {
+    let one_loop = |l: &LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
+    text.loops.iter().map(one_loop).collect()
+}
+
 /// Binds the plan of a copy in shared memory. The plan that contains it is checked with it.
 fn bind_copy(text: &StageText, copied: &Stage, axes: &[String], how: BindContext) -> Result<StagePlan> {
     match &text.base {
         Base::Explicit(text) if text.copies.is_empty() => {
-            let rule = rule(&text.rule, how.ctx)?;
-            let one_loop =
-                |l: &LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
-            let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
+            let rule = rule(&text.rule, how.ctx)?.name;
+            let loops = explicit_loops(text, axes)?;
             let is_turn = |l: &Loop| l.kind == LoopKind::Thread && l.step == 1;
             match loops.iter().position(|l| !is_turn(l)) {
                 Some(number) => {

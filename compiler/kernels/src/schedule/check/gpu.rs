@@ -5,15 +5,13 @@ use crate::schedule::{
     Loop, LoopKind, ScheduleContext, StagePlan,
     gpu::{copy_extents, shared_bytes, vector_lanes},
 };
-use hammock_ir::PrimExpr;
+use hammock_ir::{PrimExpr, prim::intrinsics::WARP_THREADS};
 use hammock_loopnest::{
     Stage,
     access::{combiner, is_copyable, parts},
 };
 use hammock_target::Gpu;
 
-/// Threads of a warp.
-const WARP: i64 = 32;
 /// Maximum results of a thread, which are in registers.
 const MAX_THREAD_RESULTS: i64 = 128;
 
@@ -61,13 +59,6 @@ impl Check<'_> {
         self.stage.axes[l.axis].reduce
     }
 
-    /// Number of iterations of a loop, if it is constant.
-    fn trip_count(&self, number: usize) -> Option<i64> {
-        let l = &self.plan.loops[number];
-        let range = self.plan.range(l.axis, number).or(self.stage.axes[l.axis].extent.as_int())?;
-        Some((range + l.step - 1) / l.step)
-    }
-
     /// Checks the loops over an axis: each step divides the one before, and the last is 1.
     fn check_axis(&self, axis: usize) -> Checked {
         let name = &self.names[axis];
@@ -109,7 +100,9 @@ impl Check<'_> {
                 violation(Item::Loop(number), message, "only the outermost loop over an axis of results is on blocks")
             }
             LoopKind::Grid(_) | LoopKind::Block => Ok(()),
-            LoopKind::Thread | LoopKind::Unrolled | LoopKind::Vector if self.trip_count(number).is_none() => {
+            LoopKind::Thread | LoopKind::Unrolled | LoopKind::Vector
+                if self.plan.trip_count(self.stage, number).is_none() =>
+            {
                 let message = format!("the extent of `{name}` is dynamic here");
                 violation(Item::Loop(number), message, format!("add `{name} by N` before"))
             }
@@ -121,7 +114,7 @@ impl Check<'_> {
     fn check_vector(&self, number: usize) -> Checked {
         let l = &self.plan.loops[number];
         let lanes = vector_lanes(self.stage, l.axis);
-        if l.step != 1 || lanes.is_none() || self.trip_count(number) != lanes {
+        if l.step != 1 || lanes.is_none() || self.plan.trip_count(self.stage, number) != lanes {
             let message = format!("vectors along `{}` are not one aligned access of 16 bytes", self.name(number));
             let help = lanes.map_or("leave out `vector`".to_owned(), |lanes| format!("use {lanes} elements"));
             return violation(Item::Loop(number), message, help);
@@ -171,7 +164,7 @@ impl Check<'_> {
         let threads: Vec<usize> =
             (0..self.plan.loops.len()).filter(|n| self.plan.loops[*n].kind == LoopKind::Thread).collect();
         let count = |of: &mut dyn Iterator<Item = &usize>| {
-            of.fold(1i64, |n, number| n.saturating_mul(self.trip_count(*number).unwrap_or(1)))
+            of.fold(1i64, |n, number| n.saturating_mul(self.plan.trip_count(self.stage, *number).unwrap_or(1)))
         };
         let all = count(&mut threads.iter());
         self.check_block_size(all, threads.last().map_or(Item::Plan, |last| Item::Loop(*last)))?;
@@ -183,8 +176,12 @@ impl Check<'_> {
             return violation(Item::Loop(*after), message, "put this loop before those over reduction axes");
         }
         let reducers = count(&mut threads.iter().filter(is_term));
-        let fits = if reducers <= WARP { reducers > 0 && WARP % reducers == 0 } else { reducers % WARP == 0 };
-        if !fits || all % WARP != 0 {
+        let fits = if reducers <= WARP_THREADS {
+            reducers > 0 && WARP_THREADS % reducers == 0
+        } else {
+            reducers % WARP_THREADS == 0
+        };
+        if !fits || all % WARP_THREADS != 0 {
             let message = format!("{reducers} threads of {all} reduce a result together");
             return violation(Item::Loop(*first), message, "use a power of two of up to 32, or whole warps");
         }
@@ -195,12 +192,12 @@ impl Check<'_> {
     fn check_results(&self) -> Checked {
         let own = |number: &usize| {
             let l = &self.plan.loops[*number];
-            let is_bound = matches!(l.kind, LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread);
-            self.stage.reduces() && !is_bound && (!self.is_reduced(l) || l.kind == LoopKind::Vector)
+            self.stage.reduces() && !l.is_bound() && (!self.is_reduced(l) || l.kind == LoopKind::Vector)
         };
         let mut results = 1i64;
         for number in (0..self.plan.loops.len()).filter(own) {
-            let Some(count) = self.trip_count(number).filter(|_| self.plan.loops[number].kind != LoopKind::Serial)
+            let Some(count) =
+                self.plan.trip_count(self.stage, number).filter(|_| self.plan.loops[number].kind != LoopKind::Serial)
             else {
                 let message = format!("a thread accumulates results along `{}` in registers", self.name(number));
                 return violation(Item::Loop(number), message, "write `block`, `thread` or `unrolled`");

@@ -14,7 +14,10 @@ mod split_reduction;
 mod transpose;
 mod window;
 
-use crate::schedule::{Loop, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
+use crate::schedule::{
+    Loop, PartPlan, ScheduleContext, StagePlan,
+    rules::{Loops, Rule},
+};
 use hammock_ir::tir::Buffer;
 use hammock_loopnest::{Footprint, Kernel, OpaqueStmts, PackedLayout, Part, Stage, access::invariant_divisor};
 pub use lanes::{MAX_LANES, register_lanes};
@@ -23,32 +26,6 @@ pub use row_tiling::plan as rows_plan;
 
 /// Divisor of a cache's size that yields the budget for reused data.
 const REUSE_DIVISOR: u64 = 4;
-
-/// A way to schedule stages of one kind.
-pub struct Rule {
-    /// Name in plans.
-    pub name: &'static str,
-    /// Name of the kind of stages that it matches.
-    pub class: &'static str,
-    /// Reason to choose it, in a few words.
-    pub why: &'static str,
-    /// Stages that it matches, loops that it chooses, and why.
-    pub doc: &'static str,
-    /// Returns the loops for a stage that it matches, outermost first, not yet parallel.
-    plan: fn(&Stage, &ScheduleContext) -> Option<Loops>,
-}
-
-/// Loops and copies that a rule chooses.
-struct Loops {
-    loops: Vec<Loop>,
-    staged: Vec<Staged>,
-}
-
-impl From<Vec<Loop>> for Loops {
-    fn from(loops: Vec<Loop>) -> Loops {
-        Loops { loops, staged: Vec::new() }
-    }
-}
 
 impl ScheduleContext<'_> {
     /// Returns the bytes that stay in L1 while other data stream through it.
@@ -81,16 +58,6 @@ pub static RULES: &[&Rule] = &[
     &elementwise::PERIODIC_SELECT,
     &elementwise::RULE,
 ];
-
-/// Plans every part of a kernel.
-pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
-    let part = |part: &Part| match part {
-        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, ctx)),
-        Part::Rows(rows) => PartPlan::Rows(row_tiling::plan(rows, ctx, None)),
-        Part::Opaque(other) => opaque_plan(other),
-    };
-    Plan { parts: kernel.parts.iter().map(part).collect() }
-}
 
 /// Returns the buffers that are worth packing before a kernel runs, among those that it reads only once.
 pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {

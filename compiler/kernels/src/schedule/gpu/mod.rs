@@ -10,43 +10,20 @@ mod thread_per_result;
 mod transpose;
 mod vectors;
 
-use crate::schedule::{Loop, LoopKind, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
+use crate::schedule::{
+    Loop, LoopKind, PartPlan, ScheduleContext, StagePlan, Staged,
+    rules::{Loops, Rule},
+};
 use hammock_loopnest::{
-    Kernel, OpaqueStmts, Part, Stage,
+    OpaqueStmts, Stage,
     access::{combiner, parts},
 };
-
-/// A way to schedule stages of one kind.
-pub struct Rule {
-    /// Name in plans.
-    pub name: &'static str,
-    /// Name of the kind of stages that it matches.
-    pub class: &'static str,
-    /// Reason to choose it, in a few words.
-    pub why: &'static str,
-    /// Stages that it matches, loops that it chooses, and why.
-    pub doc: &'static str,
-    /// Returns the loops for a stage that it matches, outermost first.
-    plan: fn(&Stage, &ScheduleContext) -> Option<Loops>,
-}
-
-/// Loops and copies that a rule chooses.
-struct Loops {
-    loops: Vec<Loop>,
-    staged: Vec<Staged>,
-}
-
-impl From<Vec<Loop>> for Loops {
-    fn from(loops: Vec<Loop>) -> Loops {
-        Loops { loops, staged: Vec::new() }
-    }
-}
 
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
 pub use vectors::lanes as vector_lanes;
 
 /// Threads of a block where nothing else determines their number: eight warps, of which an SM holds several blocks.
-const BLOCK_THREADS: i64 = 256;
+pub const BLOCK_THREADS: i64 = 256;
 
 /// All rules, in the order in which they are tried.
 pub static RULES: &[&Rule] = &[
@@ -81,16 +58,6 @@ fn cooperative_copy(loops: Vec<Loop>) -> StagePlan {
     StagePlan::new(COOPERATIVE_COPY.name, loops)
 }
 
-/// Plans every part of a kernel.
-pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
-    let part = |part: &Part| match part {
-        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, ctx)),
-        Part::Opaque(other) => opaque_plan(other),
-        Part::Rows(rows) => PartPlan::Rows(rows_plan(rows, ctx)),
-    };
-    Plan { parts: kernel.parts.iter().map(part).collect() }
-}
-
 /// Returns the plans of the rules that match a stage, in order.
 pub fn stage_plans(stage: &Stage, ctx: ScheduleContext) -> impl Iterator<Item = StagePlan> {
     RULES.iter().filter_map(move |rule| {
@@ -107,21 +74,14 @@ pub fn stage_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
 
 /// Returns the loops over the threads of a block, with their numbers of iterations.
 pub fn thread_loops<'a>(stage: &Stage, plan: &'a StagePlan) -> Vec<(&'a Loop, i64)> {
-    let count = |(number, l): (usize, &'a Loop)| {
-        let range = plan.range(l.axis, number).or(stage.axes[l.axis].extent.as_int()).unwrap_or(1);
-        (l, (range + l.step - 1) / l.step)
-    };
+    let count = |(number, l): (usize, &'a Loop)| (l, plan.trip_count(stage, number).unwrap_or(1));
     plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread).map(count).collect()
 }
 
 /// Returns the number of threads of a block.
 pub fn block_threads(stage: &Stage, plan: &StagePlan) -> i64 {
-    let grid = plan.loops.iter().find_map(|l| match l.kind {
-        LoopKind::Grid(threads) => Some(threads),
-        _ => None,
-    });
     let threads = || thread_loops(stage, plan).iter().map(|(_, count)| count).product::<i64>().max(1);
-    grid.unwrap_or_else(threads)
+    plan.grid_threads().unwrap_or_else(threads)
 }
 
 /// Returns the shape of a copy in shared memory, padding included, for the numbers of elements along its axes.

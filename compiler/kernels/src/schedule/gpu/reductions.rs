@@ -2,6 +2,7 @@
 
 use super::{Loops, Rule, vectors};
 use crate::schedule::{Loop, LoopKind, ScheduleContext};
+use hammock_ir::prim::intrinsics::WARP_THREADS;
 use hammock_loopnest::{
     Stage,
     access::{combiner, size, spatial},
@@ -11,8 +12,6 @@ use hammock_loopnest::{
 const MAX_WARP_EXTENT: i64 = 1024;
 /// Shorter rows are reduced by one thread.
 const MIN_EXTENT: i64 = 16;
-/// Threads of a warp.
-const WARP: i64 = 32;
 /// Rows of a block, one for each warp.
 const BLOCK_ROWS: i64 = 8;
 
@@ -21,7 +20,7 @@ pub static WARP_PER_ROW: Rule = Rule {
     name: "warp_reduction",
     class: "row-wise reduction",
     why: "the lanes of a warp read a row together and exchange sums by shuffles",
-    doc: "Matches reductions, and products with a vector, whose elements combine in any order and are contiguous along \
+    doc: "Matches reductions, and GEMV, whose elements combine in any order and are contiguous along \
           the last reduction axis, for rows of up to 1024 elements, or of dynamic length. One warp reduces each row, in \
           16-byte loads where rows are aligned. Not with --strict-order.",
     plan: |stage, ctx| {
@@ -29,7 +28,7 @@ pub static WARP_PER_ROW: Rule = Rule {
         let extent = stage.axes[axis].extent.as_int();
         let has_rows = spatial(stage).next().is_some();
         (has_rows && extent.is_none_or(|extent| extent <= MAX_WARP_EXTENT))
-            .then(|| loops(stage, axis, WARP, BLOCK_ROWS))
+            .then(|| loops(stage, axis, WARP_THREADS, BLOCK_ROWS))
     },
 };
 
@@ -42,7 +41,7 @@ pub static BLOCK_PER_ROW: Rule = Rule {
           reduces each row. Not with --strict-order.",
     plan: |stage, ctx| {
         let axis = row_axis(stage, ctx)?;
-        Some(loops(stage, axis, WARP * BLOCK_ROWS, 1))
+        Some(loops(stage, axis, WARP_THREADS * BLOCK_ROWS, 1))
     },
 };
 

@@ -8,7 +8,7 @@ use hammock_loopnest::{
     row_tiling::Rows,
 };
 
-/// Threads of a block, for rows of at least so many elements.
+/// Threads of a block, with the minimum length of rows that they are for.
 const THREADS: [(i64, i64); 3] = [(256, 2048), (128, 512), (32, 0)];
 
 /// See the module's documentation.
@@ -27,7 +27,7 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext) -> RowsPlan {
     let stages = rows.sample(1).stages;
     let lengths = stages.iter().flat_map(|stage| &stage.axes).map(|axis| size(&axis.extent));
     let length = lengths.max().unwrap_or(1);
-    let threads = THREADS.iter().find(|(_, least)| length >= *least).map_or(32, |(threads, _)| *threads);
+    let threads = THREADS.iter().find(|(_, min)| length >= *min).map_or(32, |(threads, _)| *threads);
     let plans = stages.iter().map(|stage| row_plan(stage, threads, ctx)).collect();
     RowsPlan { copied: Vec::new(), parallel: None, tiles: vec![(1, plans)] }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 use hammock_ir::{
     DType, Name, PrimExpr,
-    prim::Var,
+    prim::{Var, intrinsics::WARP_THREADS},
     tir::{ForKind, PrimFunc, Stmt, StmtKind},
 };
 use hammock_loopnest::{Kernel, Part};
@@ -56,7 +56,7 @@ fn emit(kernel: Kernel, plan: &Plan, mut placer: Placer, choice: ScheduleContext
     let mut stmts = Vec::new();
     for (part, plan) in kernel.parts.into_iter().zip(&plan.parts) {
         match (part, plan) {
-            (Part::Stage(stage), PartPlan::Stage(plan)) => stmts.push(stage::region(&stage, plan, choice)),
+            (Part::Stage(stage), PartPlan::Stage(plan)) => stmts.push(stage::region(&stage, plan)),
             (Part::Rows(rows), PartPlan::Rows(plan)) => stmts.push(rows::region(&rows, plan, choice)),
             (Part::Opaque(other), PartPlan::Opaque(parallel)) => {
                 let loops = parallel.map_or(0, |(loops, _)| loops);
@@ -71,11 +71,6 @@ fn emit(kernel: Kernel, plan: &Plan, mut placer: Placer, choice: ScheduleContext
 
 /// Placed statements, and buffers of the program's own loops over threads.
 type Placed = (Vec<Stmt>, FxHashSet<Var>);
-
-/// Threads of a block where nothing else determines their number.
-const BLOCK_THREADS: i64 = 256;
-/// Threads of a warp.
-const WARP_THREADS: i64 = 32;
 
 /// Returns loops over `total` threads in blocks of up to `threads`, around the body of a thread, which gets its number.
 fn over_threads(total: &PrimExpr, threads: i64, body: impl FnOnce(PrimExpr) -> Stmt) -> Stmt {

@@ -1,9 +1,10 @@
 //! Device regions of opaque statements: independent loops around them become threads, all else runs as it is.
 
-use super::{BLOCK_THREADS, over_threads, private_memory::Workspaces, product, unravel};
+use super::{over_threads, private_memory::Workspaces, product, unravel};
 use crate::{
     Reason,
     lower::gpu::{host_code::is_host_value, region::device_region},
+    schedule::gpu::BLOCK_THREADS,
 };
 use hammock_ir::{
     PrimExpr,

@@ -49,7 +49,12 @@ impl Workspaces {
             moved.insert(buffer.data.clone(), workspace);
         }
         let number = threads.map(|(number, _)| number);
-        rewrite(body, &moved, number);
+        let located = |buffer: &Buffer, indices: &[PrimExpr]| {
+            let (workspace, number) = (moved.get(&buffer.data)?, number?.expr());
+            Some((workspace.clone(), [number].into_iter().chain(indices.iter().cloned()).collect()))
+        };
+        body.map_exprs(&mut |e| load(e, &located));
+        rewrite(body, &moved, &located);
         self.0.extend(allocated.iter().filter_map(|buffer| moved.get(&buffer.data).cloned()));
         Ok(())
     }
@@ -105,19 +110,17 @@ fn is_viewed(stmt: &Stmt, of: &Buffer) -> bool {
     found
 }
 
-/// Replaces buffers by their workspaces, and removes their allocations.
-fn rewrite(stmt: &mut Stmt, moved: &FxHashMap<Var, Buffer>, number: Option<&Var>) {
-    let located = |buffer: &Buffer, indices: &[PrimExpr]| {
-        let workspace = moved.get(&buffer.data)?;
-        let number = number?.expr();
-        Some((workspace.clone(), [number].into_iter().chain(indices.iter().cloned()).collect::<Vec<_>>()))
-    };
+/// Location of an element of a moved buffer in its workspace.
+type Located<'a> = &'a dyn Fn(&Buffer, &[PrimExpr]) -> Option<(Buffer, Vec<PrimExpr>)>;
+
+/// Redirects stores to workspaces, and removes the allocations of moved buffers.
+fn rewrite(stmt: &mut Stmt, moved: &FxHashMap<Var, Buffer>, located: Located<'_>) {
     let local = |buffer: &mut Buffer| {
         if *buffer.scope != *"local" {
             *buffer = buffer.change(|b| b.scope = "local".into());
         }
     };
-    stmt.each_child_mut(&mut |stmt| rewrite(stmt, moved, number));
+    stmt.each_child_mut(&mut |stmt| rewrite(stmt, moved, located));
     match &mut stmt.kind {
         StmtKind::Alloc(buffer, _) if moved.contains_key(&buffer.data) => stmt.kind = StmtKind::Seq(Vec::new()),
         StmtKind::Alloc(buffer, _) => local(buffer),
@@ -133,20 +136,10 @@ fn rewrite(stmt: &mut Stmt, moved: &FxHashMap<Var, Buffer>, number: Option<&Var>
         }
         _ => {}
     }
-    map_own(stmt, &mut |e| load(e, &located));
-}
-
-/// Rewrites the expressions of a statement itself.
-fn map_own(stmt: &mut Stmt, f: &mut dyn FnMut(&PrimExpr) -> PrimExpr) {
-    let mut children = Vec::new();
-    stmt.each_child_mut(&mut |child| children.push(std::mem::replace(child, Stmt::nop())));
-    stmt.map_exprs(f);
-    let mut children = children.into_iter();
-    stmt.each_child_mut(&mut |child| *child = children.next().unwrap_or_else(Stmt::nop));
 }
 
 /// Replaces the loads of moved buffers in an expression.
-fn load(e: &PrimExpr, located: &dyn Fn(&Buffer, &[PrimExpr]) -> Option<(Buffer, Vec<PrimExpr>)>) -> PrimExpr {
+fn load(e: &PrimExpr, located: Located<'_>) -> PrimExpr {
     let e = e.map_children(&mut |child| load(child, located));
     match e.kind() {
         PrimKind::Load(buffer, indices, mask) => match located(buffer, indices) {

@@ -19,8 +19,8 @@ use hammock_ir::{
 };
 use hammock_loopnest::{Axis, Stage, index::same_expr, replaced, row_tiling::Rows};
 
-/// Maximum bytes of rows in shared memory: what can be declared, without room for the results of warps.
-const MAX_ROW_BYTES: i64 = 44 << 10;
+/// Bytes of shared memory that are left to the results of warps.
+const WARP_RESULT_BYTES: i64 = 4 << 10;
 
 /// Returns the region, or a choice between it and regions of the single stages.
 pub fn region(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
@@ -36,19 +36,25 @@ pub fn region(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
     let body = block_rows.code(&thread);
     let body = bound_loop("threadIdx.x", thread, PrimExpr::int64(count), body);
     let whole = device_region(bound_loop("blockIdx.x", block, total, body));
+    let max_bytes = max_row_bytes(choice);
     match bytes.as_int() {
-        Some(bytes) if bytes <= MAX_ROW_BYTES => whole,
+        Some(bytes) if bytes <= max_bytes => whole,
         Some(_) => single_stages(rows, choice),
         None => {
-            let fits = bytes.le(PrimExpr::int64(MAX_ROW_BYTES));
+            let fits = bytes.le(PrimExpr::int64(max_bytes));
             Stmt::new(StmtKind::If(fits, Box::new(whole), Some(Box::new(single_stages(rows, choice)))))
         }
     }
 }
 
+/// Returns the maximum bytes of rows in shared memory: what can be declared, without the results of warps.
+fn max_row_bytes(choice: ScheduleContext) -> i64 {
+    choice.gpu.map_or(0, |gpu| i64::from(gpu.max_static_shared) - WARP_RESULT_BYTES)
+}
+
 /// Returns a region for each stage.
 fn single_stages(rows: &Rows, choice: ScheduleContext) -> Stmt {
-    let regions = rows.stages.iter().map(|stage| stage::region(stage, &gpu::stage_plan(stage, choice), choice));
+    let regions = rows.stages.iter().map(|stage| stage::region(stage, &choice.stage_plan(stage)));
     hammock_ir::tir::fresh::copy(&Stmt::seq(regions), Default::default())
 }
 

@@ -4,6 +4,7 @@
 //! reduction axis are reduced horizontally at the end; ties go to the smaller index.
 
 use super::{Lanes, Step, Tile, indices, tree_reduce};
+use crate::lower::reductions::is_better;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var},
@@ -54,13 +55,7 @@ impl ArgIndices {
 
     /// Returns the condition under which a value replaces another.
     fn is_better(&self, new: &PrimExpr, old: &PrimExpr) -> PrimExpr {
-        let (new, old) = (new.clone(), old.clone());
-        if self.nan_wins {
-            let no_better = if self.op == BinaryOp::Max { new.le(old.clone()) } else { new.ge(old.clone()) };
-            let is_nan = PrimExpr::intrin("isnan", vec![old], DType::BOOL);
-            return is_nan.select(PrimExpr::bool(false), no_better.not());
-        }
-        if self.op == BinaryOp::Max { new.gt(old) } else { new.lt(old) }
+        is_better(self.op, self.nan_wins, new, old)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Arg-reductions: a second accumulator holds the index of the element.
 
+use crate::lower::reductions::is_better;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var},
@@ -55,12 +56,6 @@ impl ArgAccumulators {
 
     /// Returns the condition under which a value replaces another.
     fn is_better(&self, new: &PrimExpr, old: &PrimExpr) -> PrimExpr {
-        let (new, old) = (new.clone(), old.clone());
-        if self.selects_nan {
-            let no_better = if self.op == BinaryOp::Max { new.le(old.clone()) } else { new.ge(old.clone()) };
-            let is_nan = PrimExpr::intrin("isnan", vec![old], DType::BOOL);
-            return is_nan.select(PrimExpr::bool(false), no_better.not());
-        }
-        if self.op == BinaryOp::Max { new.gt(old) } else { new.lt(old) }
+        is_better(self.op, self.selects_nan, new, old)
     }
 }

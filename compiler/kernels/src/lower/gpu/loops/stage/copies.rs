@@ -46,7 +46,7 @@ pub fn stage_operands(code: &ThreadCode, number: usize, at: &Position, body: &dy
     Stmt::new(StmtKind::Seq(stmts))
 }
 
-/// Returns true if terms outside of reduction axes are zero, because both operands are read from copies.
+/// Returns true if summands outside of reduction axes are zero, because both operands are read from copies.
 pub fn have_zeros_outside(code: &ThreadCode) -> bool {
     let is_copy = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer.scope == *"shared");
     let stage = Stage { value: code.value.clone(), ..code.stage.clone() };
@@ -90,7 +90,7 @@ impl<'a> SharedCopy<'a> {
     fn stmt(&self) -> Stmt {
         let Some(threads) = &self.code.threads else { return Stmt::nop() };
         let lanes = self.lanes();
-        let order: Vec<usize> = self.order();
+        let order = self.order();
         let counts: Vec<i64> = order.iter().map(|dim| self.chunks(*dim, lanes)).collect();
         let total: i64 = counts.iter().product();
         let counts: Vec<PrimExpr> = counts.into_iter().map(PrimExpr::int64).collect();
@@ -98,27 +98,21 @@ impl<'a> SharedCopy<'a> {
         let number = sum(&scaled(turn.expr(), threads.count), &threads.index);
         let mut local = vec![PrimExpr::int64(0); self.extents.len()];
         for (dim, index) in order.iter().zip(unravel(&number, &counts)) {
-            local[*dim] = if Some(*dim) == lanes.map(|(dim, _)| dim) {
-                scaled(index, lanes.map_or(1, |(_, n)| n))
-            } else {
-                index
+            local[*dim] = match lanes {
+                Some((vector, count)) if vector == *dim => scaled(index, count),
+                _ => index,
             };
         }
-        let body = match lanes {
+        let store = |is_zero: bool| match lanes {
             Some((dim, count)) => {
                 let lane = Var::int64("lane");
                 let mut at = local.clone();
                 at[dim] = sum(&local[dim], &lane.expr());
-                let vector = Stmt::for_kind(lane, PrimExpr::int64(count), ForKind::Vectorized, self.store(&at, false));
-                self.or_zero(&local, vector, |code| {
-                    let lane = Var::int64("lane");
-                    let mut at = local.clone();
-                    at[dim] = sum(&local[dim], &lane.expr());
-                    Stmt::for_kind(lane, PrimExpr::int64(count), ForKind::Vectorized, code.store(&at, true))
-                })
+                Stmt::for_kind(lane, PrimExpr::int64(count), ForKind::Vectorized, self.store(&at, is_zero))
             }
-            None => self.or_zero(&local, self.store(&local, false), |code| code.store(&local, true)),
+            None => self.store(&local, is_zero),
         };
+        let body = self.or_zero(&local, store);
         let is_whole = total % threads.count == 0;
         let body = if is_whole { body } else { guarded(number.lt(PrimExpr::int64(total)), body) };
         let turns = (total + threads.count - 1) / threads.count;
@@ -134,12 +128,12 @@ impl<'a> SharedCopy<'a> {
         Stmt::store(&self.buffer, local.to_vec(), value)
     }
 
-    /// Returns a statement for elements inside of open axes, and another for the others.
-    fn or_zero(&self, local: &[PrimExpr], stmt: Stmt, zero: impl FnOnce(&Self) -> Stmt) -> Stmt {
+    /// Returns the store of an element, or of zero if it is outside of an open axis. `store`: of zero, if true.
+    fn or_zero(&self, local: &[PrimExpr], store: impl Fn(bool) -> Stmt) -> Stmt {
         let at = self.position(local);
         match self.code.inside(&at, &|axis| self.staged.axes.contains(&axis)) {
-            None => stmt,
-            Some(inside) => Stmt::new(StmtKind::If(inside, Box::new(stmt), Some(Box::new(zero(self))))),
+            None => store(false),
+            Some(inside) => Stmt::new(StmtKind::If(inside, Box::new(store(false)), Some(Box::new(store(true))))),
         }
     }
 

@@ -3,10 +3,10 @@
 //! Every thread of a group gets the result. The order in which threads are combined depends on their number alone.
 
 use super::{BlockThreads, sum};
-use crate::lower::gpu::loops::{WARP_THREADS, barrier, guarded};
+use crate::lower::gpu::loops::{barrier, guarded};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, Var, binary},
+    prim::{BinaryOp, Var, binary, intrinsics::WARP_THREADS},
     tir::{Buffer, Stmt, StmtKind},
 };
 

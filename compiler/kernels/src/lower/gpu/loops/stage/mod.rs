@@ -1,8 +1,8 @@
 //! Device region of a stage: its loops over blocks and threads, and the code of one thread.
 //!
 //! All loops over blocks collapse into `blockIdx.x`, all loops over threads into `threadIdx.x`, and `grid` loops into
-//! both; the last one varies fastest. What is left are the loops of a thread. A step that does not divide its extent
-//! makes the last positions lie outside of it: such an axis is *open*, and accesses along it are predicated.
+//! both; the last one varies fastest. A thread runs the remaining loops. If a step does not divide its extent, the
+//! last positions are outside of it: such an axis is *open*, and accesses along it are predicated.
 
 mod arg_reduce;
 mod copies;
@@ -15,7 +15,7 @@ use super::{bound_loop, over_threads, product, unravel};
 use crate::{
     lower::gpu::region::device_region,
     schedule::{
-        Loop, LoopKind, ScheduleContext, StagePlan,
+        Loop, LoopKind, StagePlan,
         gpu::{block_threads, thread_loops},
     },
 };
@@ -24,13 +24,9 @@ use hammock_loopnest::{Stage, steps};
 use thread::ThreadCode;
 
 /// Returns the device region of a stage.
-pub fn region(stage: &Stage, plan: &StagePlan, _choice: ScheduleContext) -> Stmt {
+pub fn region(stage: &Stage, plan: &StagePlan) -> Stmt {
     let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
-    let grid = plan.loops.iter().find_map(|l| match l.kind {
-        LoopKind::Grid(threads) => Some(threads),
-        _ => None,
-    });
-    match grid {
+    match plan.grid_threads() {
         Some(threads) => grid_region(stage, plan, threads),
         None if plan.is_on_blocks() => block_region(stage, plan),
         None => device_region(ThreadCode::new(stage, plan, Position::new(zeros.clone(), zeros), None).stmt()),

@@ -2,7 +2,7 @@
 
 use super::{
     Position, copies, scaled, sum,
-    thread::{ThreadCode, indices, is_bound},
+    thread::{ThreadCode, indices},
 };
 use crate::schedule::{Loop, LoopKind};
 use hammock_ir::{
@@ -28,7 +28,7 @@ impl ThreadCode<'_> {
         if self.stage.reduces() {
             return self.reduction(&from);
         }
-        self.nest(&from, &|l| !is_bound(l), &|code, cursor| {
+        self.nest(&from, &|l| !l.is_bound(), &|code, cursor| {
             let at = cursor.at.all();
             let value = code.value.substitute(&substitution(&code.stage.axes, &at));
             code.when_inside(
@@ -39,7 +39,7 @@ impl ThreadCode<'_> {
         })
     }
 
-    /// Returns loops over results and terms, those of which `has` is true, around a body.
+    /// Returns the loops over results and summands for which `has` is true, around a body.
     pub fn nest(
         &self,
         from: &Cursor,

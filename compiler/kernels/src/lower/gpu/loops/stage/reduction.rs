@@ -5,7 +5,7 @@ use super::{
     copies, cross_thread,
     nest::Cursor,
     sum,
-    thread::{ThreadCode, indices, is_bound},
+    thread::{ThreadCode, indices},
 };
 use crate::{
     lower::{gpu::loops::guarded, reductions::identity},
@@ -39,16 +39,16 @@ impl ThreadCode<'_> {
             Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![slots.clone()], stage.buffer.dtype, "local");
         let arg = stage.arg_result.as_ref().and_then(|result| ArgAccumulators::new(stage, result, slots));
         let sums = Accumulators { values, arg };
-        let is_result = |l: &Loop| !is_bound(l) && !stage.axes[l.axis].reduce;
+        let is_result = |l: &Loop| !l.is_bound() && !stage.axes[l.axis].reduce;
         let is_slot = |l: &Loop| self.has_slots(l);
         let no_copies = ThreadCode { copied: vec![true; self.plan.staged.len()], ..self.clone() };
-        let starts_apart = self.neutral();
-        let start = no_copies.nest(from, &is_slot, &|code, cursor| code.start_at(&sums, cursor, starts_apart.as_ref()));
-        let update = self.nest(from, &|l| !is_bound(l), &|code, cursor| code.update(&sums, cursor));
+        let neutral = self.neutral();
+        let start = no_copies.nest(from, &is_slot, &|code, cursor| code.start_at(&sums, cursor, neutral.as_ref()));
+        let update = self.nest(from, &|l| !l.is_bound(), &|code, cursor| code.update(&sums, cursor));
         let combine = no_copies.nest(from, &is_result, &|code, cursor| code.combine(&sums, &cursor.slot));
         let finish = no_copies.nest(from, &is_result, &|code, cursor| {
             let at = cursor.at.all();
-            let add = starts_apart.as_ref().map_or_else(Stmt::nop, |_| code.add_initial(&sums, cursor));
+            let add = neutral.as_ref().map_or_else(Stmt::nop, |_| code.add_initial(&sums, cursor));
             let stored = Stmt::seq([add, code.finish(&sums, &cursor.slot, &at)]);
             code.on_first_reducer(code.when_inside(&at, &|axis| !stage.axes[axis].reduce, stored))
         });
@@ -106,7 +106,7 @@ impl ThreadCode<'_> {
         Stmt::store(&sums.values, vec![cursor.slot.clone()], binary(op, initial, sum))
     }
 
-    /// Adds one term to an accumulator.
+    /// Adds one summand to an accumulator.
     fn update(&self, sums: &Accumulators, cursor: &Cursor) -> Stmt {
         let at = cursor.at.all();
         let values = substitution(&self.stage.axes, &at);
@@ -121,7 +121,7 @@ impl ThreadCode<'_> {
         self.when_inside(&at, &|axis| self.is_read_along(axis), update)
     }
 
-    /// Returns true if an update must not run outside of an axis: it reads memory there, or adds a term.
+    /// Returns true if an update must not run outside of an axis: it reads memory there, or adds a summand.
     fn is_read_along(&self, axis: usize) -> bool {
         let var = &self.stage.axes[axis].var;
         let is_copy = |buffer: &Buffer| *buffer.scope == *"shared" || *buffer == self.stage.buffer;

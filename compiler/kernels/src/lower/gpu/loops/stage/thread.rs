@@ -19,7 +19,7 @@ pub struct ThreadCode<'a> {
     pub start: Position,
     /// The threads of the block, if the plan is for blocks.
     pub threads: Option<BlockThreads>,
-    /// True for axes of which positions may lie outside.
+    /// True for axes whose positions may be outside of the extent.
     pub open: Vec<bool>,
     /// True for copies of operands that are made.
     pub copied: Vec<bool>,
@@ -35,10 +35,8 @@ impl<'a> ThreadCode<'a> {
     /// Returns the number of iterations of one of the thread's loops.
     pub fn trip_count(&self, number: usize) -> PrimExpr {
         let l = &self.plan.loops[number];
-        match self.plan.range(l.axis, number) {
-            Some(range) => PrimExpr::int64((range + l.step - 1) / l.step),
-            None => steps(&self.stage.axes[l.axis].extent, l.step),
-        }
+        let known = self.plan.trip_count(self.stage, number).map(PrimExpr::int64);
+        known.unwrap_or_else(|| steps(&self.stage.axes[l.axis].extent, l.step))
     }
 
     /// Returns true if all threads of a block run a loop together: it is serial, and inside of copies, or around them or
@@ -63,7 +61,7 @@ impl<'a> ThreadCode<'a> {
     pub fn has_slots(&self, l: &Loop) -> bool {
         match self.stage.axes[l.axis].reduce {
             true => l.kind == LoopKind::Vector,
-            false => !is_bound(l),
+            false => !l.is_bound(),
         }
     }
 
@@ -94,11 +92,6 @@ impl<'a> ThreadCode<'a> {
         let open = (0..at.len()).filter(|axis| self.open[*axis] && matters(*axis));
         open.map(|axis| at[axis].clone().lt(self.stage.axes[axis].extent.clone())).reduce(PrimExpr::and)
     }
-}
-
-/// Returns true if a loop runs on blocks or threads.
-pub fn is_bound(l: &Loop) -> bool {
-    matches!(l.kind, LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread)
 }
 
 /// Returns true if the loops over an axis may go beyond its extent.
