@@ -22,3 +22,14 @@ shown = subprocess.run(["hammock-run", "inspect", path], capture_output=True, te
 assert "main" in shown.stdout
 same = subprocess.run([sys.executable, "-m", "hammock", "inspect", path], capture_output=True, text=True, check=True)
 assert same.stdout == shown.stdout
+
+# Link-time optimization must leave in place what ends threads in callbacks.
+ends = """
+import threading, time, hammock
+def endless():
+    while True:
+        pass
+threading.Thread(target=hammock.convert(endless), daemon=True).start()
+time.sleep(0.2)
+"""
+subprocess.run([sys.executable, "-c", ends], check=True)
