@@ -6,6 +6,7 @@
 
 mod bind;
 mod check;
+mod choice;
 mod context;
 mod cost_model;
 pub mod cpu;
@@ -15,7 +16,7 @@ mod names;
 mod padding;
 pub mod primitives;
 mod read;
-mod rules;
+mod rule;
 mod search_space;
 mod text;
 
@@ -24,7 +25,7 @@ pub use context::ScheduleContext;
 pub use cost_model::{cost, duration};
 pub use flops::Flops;
 pub use read::{ParsedPlan, PlanError, Plans};
-pub use rules::Rule;
+pub use rule::Rule;
 pub use search_space::candidates;
 
 use hammock_ir::{

@@ -16,7 +16,7 @@ mod window;
 
 use crate::schedule::{
     Loop, PartPlan, ScheduleContext, StagePlan,
-    rules::{Loops, Rule},
+    rule::{Loops, Rule},
 };
 use hammock_ir::tir::Buffer;
 use hammock_loopnest::{Footprint, Kernel, OpaqueStmts, PackedLayout, Part, Stage, access::invariant_divisor};

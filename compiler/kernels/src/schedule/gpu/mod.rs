@@ -12,7 +12,7 @@ mod vectors;
 
 use crate::schedule::{
     Loop, LoopKind, PartPlan, ScheduleContext, StagePlan, Staged,
-    rules::{Loops, Rule},
+    rule::{Loops, Rule},
 };
 use hammock_loopnest::{
     OpaqueStmts, Stage,
