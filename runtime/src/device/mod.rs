@@ -34,6 +34,14 @@ pub trait DeviceApi: Send + Sync {
     fn device(&self) -> Device;
 
     /// Allocates `bytes` initialized bytes, aligned to 64; `None` if the device is out of memory.
+    /// Model and properties of a device other than the host, for people.
+    fn description(&self) -> String {
+        self.device().to_string()
+    }
+
+    /// Memory limit of programs on the device, in bytes, unless they set one.
+    fn default_memory_limit(&self) -> usize;
+
     ///
     /// # Errors
     /// If the device fails.

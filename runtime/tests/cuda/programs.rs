@@ -161,7 +161,10 @@ fn time_of_launches_on_the_host() {
 #[test]
 fn device_memory_counts_towards_the_limit() {
     emulated("programs::device_memory_counts_towards_the_limit", &[], || {
-        let vm = machine(Options { memory_limit: 200_000, ..Options::default() });
+        let limits = |vm: &Vm| vm.allocators().iter().map(|allocator| allocator.limit()).collect::<Vec<_>>();
+        assert_eq!(limits(&machine(Options::default()))[0], 4 << 30, "the device's memory");
+        let vm = machine(Options { memory_limit: Some(200_000), ..Options::default() });
+        assert_eq!(limits(&vm), [200_000, 200_000]);
         let small = Any::from(floats(&[1., 2., 3., 4.], Device::CPU));
         assert!(vm.on_first_device(&small).is_ok());
         let large = Any::from(floats(&[1.0; 100_000], Device::CPU));

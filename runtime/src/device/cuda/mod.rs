@@ -122,7 +122,7 @@ impl Cuda {
     }
 
     /// The device's name and model, such as `cuda:0 (NVIDIA A100)`.
-    fn description(&self) -> String {
+    fn named(&self) -> String {
         format!("{} ({})", self.device, self.name)
     }
 }
@@ -202,6 +202,18 @@ impl DeviceApi for Cuda {
 
     fn allocate(&self, bytes: usize) -> Result<Option<NonNull<u8>>, Error> {
         let _entered = self.enter()?;
+    fn description(&self) -> String {
+        let (named, Limits { capability, memory, .. }) = (self.named(), &self.limits);
+        let memory = *memory as f64 / f64::from(1 << 30);
+        let version = Driver::get().map(Driver::version).unwrap_or_default();
+        let (major, minor) = (capability / 10, capability % 10);
+        format!("{named}: compute capability {major}.{minor}, {memory:.1} GiB of memory, driver for CUDA {version}")
+    }
+
+    fn default_memory_limit(&self) -> usize {
+        self.limits.memory
+    }
+
         let mut data = 0;
         // SAFETY: the context is current, and the address is that of a variable.
         match unsafe { sys::cuMemAlloc_v2(&mut data, bytes) } {
