@@ -3,7 +3,7 @@
 //! Host functions do not know their device: the caller of a kernel sets the thread's current one.
 use super::{Error, raise, status};
 use crate::device::launch::{CallSite, Launch};
-use crate::device::{self, DeviceApi};
+use crate::device::{self, DeviceApi, Event, Stream};
 use crate::fork::Table;
 use crate::memory::{Allocator, AllocatorKind, Block};
 use crate::value::{Any, Device, Function};
@@ -12,12 +12,16 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::time::Duration;
 
 thread_local! {
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
     static SITE: Cell<Option<CallSite>> = const { Cell::new(None) };
     /// Workspaces of the kernels in progress on this thread, with their addresses.
     static WORKSPACES: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };
+    /// Set while launches are timed.
+    static IS_TIMED: Cell<bool> = const { Cell::new(false) };
+    static TIMER: RefCell<Option<LaunchTimer>> = const { RefCell::new(None) };
 }
 
 /// The device of the kernel in progress.
@@ -65,6 +69,51 @@ pub(crate) fn set_site(site: Option<CallSite>) -> Option<CallSite> {
     SITE.replace(site)
 }
 
+/// Times the launches of a call, from before the first one to after the last one.
+pub(crate) struct LaunchTimer {
+    stream: Box<dyn Stream>,
+    begin: Box<dyn Event>,
+    end: Box<dyn Event>,
+}
+
+impl LaunchTimer {
+    fn start(api: &dyn DeviceApi) -> Result<LaunchTimer, Error> {
+        let mut timer =
+            LaunchTimer { stream: api.create_stream()?, begin: api.create_event()?, end: api.create_event()? };
+        timer.stream.record(&mut *timer.begin)?;
+        Ok(timer)
+    }
+
+    /// Waits for the launches and returns their time.
+    pub(crate) fn elapsed(self) -> Result<Duration, Error> {
+        self.end.elapsed_since(&*self.begin)
+    }
+}
+
+/// Runs `call`, and times its launches on the first device that it launches on, if there are any.
+pub(crate) fn timed<R>(call: impl FnOnce() -> R) -> (R, Option<LaunchTimer>) {
+    let outer = (IS_TIMED.replace(true), TIMER.take());
+    let result = call();
+    IS_TIMED.set(outer.0);
+    (result, TIMER.replace(outer.1))
+}
+
+/// Launches on a device, between the events of the thread's timer.
+///
+/// # Safety
+/// As for [`DeviceApi::launch`].
+unsafe fn launch_timed(api: &dyn DeviceApi, launch: &Launch) -> Result<(), Error> {
+    let mut timer = match TIMER.take() {
+        Some(timer) => timer,
+        None => LaunchTimer::start(api)?,
+    };
+    // SAFETY: as the caller promises.
+    unsafe { api.launch(launch, SITE.get())? };
+    timer.stream.record(&mut *timer.end)?;
+    TIMER.set(Some(timer));
+    Ok(())
+}
+
 /// Launches a device function on the thread's current device. Returns 0, or -1 after raising an error.
 ///
 /// # Safety
@@ -74,7 +123,12 @@ pub unsafe extern "C" fn hammock_launch(launch: *const Launch) -> i32 {
     status(|| {
         let current = CURRENT.get().ok_or_else(no_device)?;
         // SAFETY: as the caller promises.
-        unsafe { current.api.launch(&*launch, SITE.get()) }
+        unsafe {
+            match IS_TIMED.get() {
+                true => launch_timed(current.api, &*launch),
+                false => current.api.launch(&*launch, SITE.get()),
+            }
+        }
     })
 }
 
