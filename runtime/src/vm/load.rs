@@ -54,7 +54,7 @@ impl Program {
         let machine_code = load_machine_code(&image, &options, &constants, machine_code)?;
         let callee = |native: &Option<Native>| native.as_ref().map_or(NOT_NATIVE, |native| native.callee);
         let callees = natives.iter().map(callee).collect();
-        let (plain, machines, instrument, is_watched, prepared) = Default::default();
+        let (plain, machines, graphs, instrument, is_watched, prepared) = Default::default();
         let (bodies, plans, arenas) = (Vec::new(), Vec::new(), Vec::new());
         let is_on_device = options.devices.iter().any(|device| !device.is_host());
         let mut program = Program {
@@ -72,6 +72,7 @@ impl Program {
             arenas,
             allocators,
             machines,
+            graphs,
             instrument,
             is_watched,
             is_on_device,
