@@ -111,7 +111,10 @@ pub trait DeviceApi: Send + Sync {
 /// so a graph cannot be out of date: it is changed where functions have other arguments or extents, and made anew for
 /// other functions.
 #[derive(Default)]
-pub struct Graph(Option<Box<dyn Any + Send>>);
+pub struct Graph(
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only CUDA devices make graphs"))]
+    Option<Box<dyn Any + Send>>,
+);
 
 /// A queue of work on a device, which is done in order. Methods may return before their work is done.
 pub trait Stream {
