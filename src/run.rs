@@ -110,7 +110,9 @@ impl Program {
         adapt: Adapt,
         stages: &mut Stages,
     ) -> Result<(Session, ParamSpans), Failure> {
-        self.compiling(|| self.opened(call, adapt, stages))
+        let opened = self.compiling(|| self.opened(call, adapt, stages))?;
+        opened.0.devices().iter().try_for_each(|device| stages.detail(device))?;
+        Ok(opened)
     }
 
     fn opened(

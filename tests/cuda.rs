@@ -11,9 +11,16 @@ use support::{hammock, root, stdout};
 
 /// Runs `hammock` in a folder, with the emulator as the CUDA driver.
 fn emulated(folder: impl AsRef<Path>, args: &[&str]) -> Output {
+    emulated_with(&[], folder, args)
+}
+
+/// Like [`emulated`], with variables of the emulator's configuration.
+fn emulated_with(variables: &[(&str, &str)], folder: impl AsRef<Path>, args: &[&str]) -> Output {
     let driver = hammock_cuda_emulator::library::folder().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
-    command.args(args).current_dir(folder).env("LD_LIBRARY_PATH", driver).output().unwrap()
+    command.args(args).current_dir(folder).env("LD_LIBRARY_PATH", driver);
+    command.envs(variables.iter().map(|(name, value)| (format!("CUDA_EMULATOR_{name}"), value)));
+    command.output().unwrap()
 }
 
 const CUDA: [&str; 4] = ["--target", "cuda", "--device", "cuda:0"];
@@ -125,6 +132,100 @@ class Module:
     let device = emulated(&folder, &[&run[..], &CUDA].concat());
     assert!(!device.status.success());
     assert_eq!(text_of(&device), text_of(&cpu));
+}
+
+#[test]
+fn runs_name_their_device() {
+    let folder = root().join("ir-examples/language");
+    let args = ["run", "01_module.py", "--arg", "[1, 2, 3]:float32", "-v"];
+    let output = emulated(&folder, &[&args[..], &CUDA].concat());
+    let device = "cuda:0 (CUDA emulator 0 (sm_80)): compute capability 8.0, 4.0 GiB of memory, driver for CUDA 12.9";
+    let said = text_of(&output);
+    assert!(said.contains(&format!("loading\n  {device}\n")), "{said}");
+    let output = hammock(&folder, &args);
+    assert!(!text_of(&output).contains("cpu"), "{}", text_of(&output));
+}
+
+/// A step that appends to a cache of keys and one of values, and attends to them, as often as `left` says.
+const DECODER: &str = "\
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 8), \"float32\"), w: R.Tensor((8, 8), \"float32\"), keys: R.Tensor((16, 8), \"float32\"), values: R.Tensor((16, 8), \"float32\"), left: R.Prim(value=\"left\")) -> R.Tensor((1, 8), \"float32\"):
+        cls = Module
+        return cls.step(x, w, keys, values, R.prim_value(0), left)
+
+    @R.function(private=True)
+    def step(x: R.Tensor((1, 8), \"float32\"), w: R.Tensor((8, 8), \"float32\"), keys: R.Tensor((16, 8), \"float32\"), values: R.Tensor((16, 8), \"float32\"), position: R.Prim(value=\"position\"), left: R.Prim(value=\"left\")) -> R.Tensor((1, 8), \"float32\"):
+        cls = Module
+        at = R.broadcast_to(R.reshape(R.arange(position, position + 1, dtype=\"int64\"), R.shape([1, 1])), R.shape([1, 8]))
+        k = R.matmul(x, w)
+        new_keys = R.scatter_elements(keys, at, k, axis=0)
+        new_values = R.scatter_elements(values, at, R.tanh(k), axis=0)
+        scores = R.nn.softmax(R.matmul(x, R.permute_dims(new_keys)))
+        y = R.add(x, R.matmul(scores, new_values))
+        done = R.prim_value(left <= 1)
+        if done:
+            result = y
+        else:
+            result = cls.step(y, w, new_keys, new_values, position + 1, left - 1)
+        return result
+";
+
+#[test]
+fn a_decode_step_is_one_launch_of_a_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("decoder.py"), DECODER).unwrap();
+    let random = ["--arg", "random(1,8):float32", "--arg", "random(8,8):float32"];
+    let run = [&["run", "decoder.py"], &random[..], &["--arg", "zeros", "--arg", "zeros", "--arg", "5"]].concat();
+    stdout(hammock(folder.path(), &[&run[..], &["--output", "cpu.npz"]].concat()));
+    let counters = folder.path().join("counters").display().to_string();
+    let on_device = [&run[..], &CUDA, &["--expect", "cpu.npz"]].concat();
+    stdout(emulated_with(&[("COUNTERS", &counters)], folder.path(), &on_device));
+    let text = std::fs::read_to_string(counters).unwrap();
+    let number = |line: &str| line.split("\"launch\":").nth(1).unwrap().trim_end_matches('}').to_owned();
+    let launches: std::collections::BTreeSet<String> = text.lines().map(number).collect();
+    let kernels = text.lines().count() / 5;
+    // The first step launches its kernels one by one.
+    assert!(kernels >= 5 && launches.len() == kernels + 4, "{kernels} kernels, {} launches", launches.len());
+}
+
+/// What a failing run of a model in the folder says.
+fn failure(variables: &[(&str, &str)], folder: &Path, args: &[&str]) -> String {
+    let output = emulated_with(variables, folder, args);
+    assert!(!output.status.success());
+    text_of(&output)
+}
+
+#[test]
+fn failures_of_drivers_and_devices_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "\
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((\"n\",), \"float32\")) -> R.Tensor((\"n\",), \"float32\"):
+        return R.exp(x)
+";
+    std::fs::write(folder.path().join("model.py"), text).unwrap();
+    let run = ["run", "model.py", "--device", "cuda:0", "--arg", "zeros(8):float32", "--target"];
+    let said = |variables: &[(&str, &str)], target| failure(variables, folder.path(), &[&run[..], &[target]].concat());
+    let large = ["run", "model.py", "--target", "cuda", "--arg", "zeros(1000000):float32"];
+    support::snapshot("cuda", "no_device", &said(&[("NO_DEVICE", "1")], "cuda"));
+    support::snapshot("cuda", "old_driver", &said(&[("DRIVER_VERSION", "10020")], "cuda"));
+    support::snapshot("cuda", "older_device", &said(&[], "cuda:sm_90"));
+    support::snapshot("cuda", "out_of_memory", &failure(&[("MEMORY", "4194304")], folder.path(), &large));
+    support::snapshot("cuda", "refused_launch", &said(&[("FAIL_LAUNCH", "1")], "cuda"));
+    support::snapshot("cuda", "fault", &said(&[("STICKY_AT", "1")], "cuda"));
+    if !Path::new("/dev/nvidiactl").exists() {
+        let output = hammock(folder.path(), &[&run[..], &["cuda"]].concat());
+        assert!(!output.status.success());
+        support::snapshot("cuda", "no_driver", &text_of(&output));
+    }
 }
 
 #[test]

@@ -28,4 +28,5 @@ def build(
     returns: str,
     timeout: float | None,
     max_memory: int | None,
+    device: Any,
 ) -> Model: ...

@@ -43,6 +43,7 @@ def compile(
     returns: str = "numpy",
     timeout: float | None = None,
     max_memory: int | None = None,
+    device: Any = None,
 ) -> Model:
     """Compiles a model, and returns it ready to run.
 
@@ -56,7 +57,8 @@ def compile(
       `shapes`, `overridable`, `data_folders`: for ONNX models, as in `import_onnx`.
 
     How:
-      `target`: the CPU: "native", or a name such as "x86-64-v3" (`hammock targets` lists them).
+      `target`: the CPU: "native", or a name such as "x86-64-v3" (`hammock targets` lists them); or NVIDIA GPUs: "cuda", or
+        those from a compute capability on, "cuda:sm_90".
       `multi_version`: True or a list of CPUs: kernels for each, and the best match is picked at load time.
       `opt_level`: from 0 to 3.
       `passes`: passes to run before those of the level, as in `opt`.
@@ -76,7 +78,7 @@ def compile(
     What is made:
       `output`: a file to write the model to, as `Model.save` does; `external_weights` is a safetensors file next to
         it that gets the weights, which processes then share.
-      `returns`, `timeout`, `max_memory`: those of `load`.
+      `returns`, `timeout`, `max_memory`, `device`: those of `load`.
 
     Raises CompileError, which shows the line of the model that is wrong; TimeoutError; OSError if there is no such
     file; TypeError and ValueError for options that are wrong. Warns with CompileWarning.
@@ -115,4 +117,4 @@ def compile(
         "for_program": True,
     }
     handle = transform.run(ir.read(model, source, control), steps, options, control)
-    return _compiler.build(handle, last, options, control.step(), returns, timeout, max_memory)
+    return _compiler.build(handle, last, options, control.step(), returns, timeout, max_memory, device)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hammock._hammock import _device_exists
+
 #: Kinds of devices by the number that DLPack gives them.
 _KINDS = {"cpu": 1, "cuda": 2}
 
@@ -11,8 +13,7 @@ _KINDS = {"cpu": 1, "cuda": 2}
 class Device:
     """A device: its kind, "cpu" or "cuda", and its index. `Device("cuda:1")` is the same as `Device("cuda", 1)`.
 
-    Raises ValueError for other kinds and for a negative index. Only CPUs have kernels so far: a `cuda` device can be
-    named, but not used.
+    Raises ValueError for other kinds and for a negative index. A device can be named wherever it is not present.
     """
 
     __slots__ = ("type", "index")
@@ -48,8 +49,8 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """True if models can run on it."""
-        return self.type == "cpu" and self.index == 0
+        """True if it is present, with its driver."""
+        return _device_exists(str(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and (self.type, self.index) == (other.type, other.index)
@@ -73,17 +74,15 @@ def cpu(index: int = 0) -> Device:
 
 
 def cuda(index: int = 0) -> Device:
-    """A CUDA device. Using it raises an error: models only run on CPUs so far."""
+    """A CUDA device, for models that are compiled with `target="cuda"`."""
     return Device("cuda", index)
 
 
-def require_cpu(device: Device | str | None) -> Device:
-    """Returns the device to run on, by default the CPU.
+def to_device(device: Device | str) -> Device:
+    """Returns a device of its name, or of an object with its kind and index.
 
-    Raises ValueError if models cannot run on it, and TypeError if it is no device.
+    Raises ValueError if it has another kind, and TypeError if it is no device.
     """
-    if device is None:
-        return cpu()
     if isinstance(device, str):
         device = Device(device)
     elif not isinstance(device, Device):
@@ -93,6 +92,4 @@ def require_cpu(device: Device | str | None) -> Device:
                 f"a device is a hammock.Device, as of hammock.cpu(), or a string, not {type(device).__name__}"
             )
         device = Device(device.type, device.index or 0)
-    if not device.exist:
-        raise ValueError(f"there is no device {device}: models run on the CPU, `hammock.cpu()`")
     return device

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hammock import _hammock
-from hammock.device import Device, require_cpu
+from hammock.device import Device, to_device
 
 __all__ = ["BenchmarkResult", "Executable", "VMInstrumentReturnKind", "VirtualMachine", "build"]
 
@@ -110,11 +110,12 @@ class BenchmarkResult:
 class VirtualMachine:
     """Runs a module. Tensors among results are objects of the class `hammock.Tensor`.
 
-    `rt_mod` is an `Executable`, a `hammock.Model`, or the path of a compiled model; `device` is `hammock.cpu()`, which
-    is the default. `memory_cfg` is "pooled" or "naive": whether released memory is cached for the next allocation. The
+    `rt_mod` is an `Executable`, a `hammock.Model`, or the path of a compiled model; `device` is a
+    device or a list of them, by default those of the model. `memory_cfg` is "pooled" or "naive": whether released memory is cached for the next allocation. The
     machine's inputs, outputs, saved functions and instrument are its own.
 
-    Raises ValueError for a device on which models cannot run.
+    Raises ValueError for a device that is not present or that the model is not compiled for, and RuntimeError for a GPU
+    without a driver.
     """
 
     NAIVE_ALLOCATOR = 1
@@ -127,13 +128,13 @@ class VirtualMachine:
         memory_cfg: str | dict[Any, str] | None = None,
         profile: bool = False,
     ):
-        for each in device if isinstance(device, (list, tuple)) else [device]:
-            require_cpu(each)
+        given = device if isinstance(device, (list, tuple)) else [] if device is None else [device]
+        devices = [to_device(each) for each in given]
         if isinstance(rt_mod, Executable):
             rt_mod = rt_mod.model
         elif not isinstance(rt_mod, _hammock.Model):
             rt_mod = _hammock.load(rt_mod)
-        self._machine = _hammock._Machine(rt_mod, is_pooled=_is_pooled(memory_cfg))
+        self._machine = _hammock._Machine(rt_mod, is_pooled=_is_pooled(memory_cfg), devices=devices)
         self._model = self._machine.model
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -183,7 +184,8 @@ class VirtualMachine:
         `min_repeat_ms` is repeated with more calls. Between repeats are pauses of `cooldown_interval_ms`.
         "invoke_stateful" times a stateful call of the function whose name the callable is given.
         """
-        require_cpu(dev)
+        if dev is not None:
+            to_device(dev)
         how: dict[str, Any] = {"number": number, "repeat": repeat, "min_repeat_ms": min_repeat_ms}
         how["cooldown_interval_ms"] = cooldown_interval_ms
 

@@ -53,7 +53,7 @@ mod _hammock {
         executable::{Executable, inspect},
         interrupt::Interrupt,
         machine::Machine,
-        model::{Model, ModelFunction, load, set_threads, threads, unpickle},
+        model::{Model, ModelFunction, device_exists, load, set_threads, threads, unpickle},
         profile::{FlameGraph, Profile, ProfileRow},
         registry::{get_global_func, list_global_func_names, register_function, remove_global_func},
         signature::{Parameter, Signature},

@@ -1,13 +1,12 @@
 //! The virtual machine under `hammock.relax.VirtualMachine`: stateful calls, saved functions, timing, instruments.
 use crate::{
-    arguments::bind,
     convert::{
         Returns,
         function::{Function, from_callable},
         to_python,
     },
     error::raise,
-    model::Model,
+    model::{Model, to_device},
     signals,
 };
 use hammock_runtime::{
@@ -30,11 +29,17 @@ pub struct Machine(Model);
 #[pymethods]
 impl Machine {
     #[new]
-    #[pyo3(signature = (model, *, is_pooled=true))]
-    fn new(py: Python<'_>, model: &Bound<'_, Model>, is_pooled: bool) -> PyResult<Machine> {
+    #[pyo3(signature = (model, *, is_pooled=true, devices=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        model: &Bound<'_, Model>,
+        is_pooled: bool,
+        devices: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Machine> {
+        let devices = devices.iter().map(to_device).collect::<PyResult<_>>()?;
         let allocator = if is_pooled { AllocatorKind::Pooled } else { AllocatorKind::Naive };
         let model = model.get();
-        py.detach(|| model.reload(allocator)).map(Machine)
+        py.detach(|| model.reload(allocator, devices)).map(Machine)
     }
 
     /// The model.
@@ -143,7 +148,7 @@ impl Machine {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Any>> {
         let signature = self.0.signature(function).ok_or_else(|| PyValueError::new_err(self.0.unknown(function)))?;
-        bind(signature, args, named)
+        self.0.arguments(signature, args, named)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Loaded models.
 use crate::{
     arguments::{bind, misfit},
+    check,
     convert::{Returns, callee, function::Function, to_python},
     error::raise,
     interrupt::Interrupt,
@@ -9,11 +10,12 @@ use crate::{
     timing::{self, Timing},
 };
 use hammock_runtime::{
-    Any, Library, Vm,
-    image::{Integrity, Signature},
+    Any, Device, Library, Tensor, Tuple, Vm, device,
+    image::{Integrity, Signature, signature::Param},
     memory::AllocatorKind,
     parallel,
     suggest::nearest,
+    value::ParseDeviceError,
     vm::{CallLimits, Options},
 };
 use hammock_tools::{Content, write_file};
@@ -30,6 +32,8 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 /// Arguments are NumPy arrays, objects with `__dlpack__` such as torch tensors, or with a buffer, numbers, nested
 /// lists, strings, tuples and shapes, by position or by name. `model.signature()` lists dtypes and shapes. The memory
 /// of contiguous arrays is used in place; while the model has it, it cannot be resized.
+///
+/// A model for GPUs runs on one of them: arrays are copied there, and CUDA tensors of that device are used in place.
 ///
 /// A call raises TypeError if an argument is of another kind or dtype than its parameter, or their number is wrong;
 /// ValueError if it is of another shape; OverflowError if a number is out of the dtype's range; and what functions that
@@ -63,10 +67,12 @@ impl Model {
         Ok(Model { library, vm, limits: CallLimits::default(), signatures, main, path, returns })
     }
 
-    /// Loads the library once more, with an allocator of this kind. Tensors among results are objects of the class
-    /// `Tensor`.
-    pub fn reload(&self, allocator: AllocatorKind) -> PyResult<Model> {
-        let options = Options { allocator, ..self.vm.options().clone() };
+    /// Loads the library once more, with an allocator of this kind, and on these devices if there are any. Tensors among
+    /// results are objects of the class `Tensor`.
+    pub fn reload(&self, allocator: AllocatorKind, devices: Vec<Device>) -> PyResult<Model> {
+        let own = self.vm.options().clone();
+        let options =
+            Options { allocator, devices: if devices.is_empty() { own.devices.clone() } else { devices }, ..own };
         let vm = Vm::from_library(&self.library, options).map_err(raise)?;
         Ok(Model { vm, returns: Returns::Tensor, ..self.clone() })
     }
@@ -78,10 +84,28 @@ impl Model {
         args: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let args = bind(signature, args, named)?;
+        let args = self.arguments(signature, args, named)?;
         let result = signals::released(py, || self.run(signature, &args));
         drop(args);
         to_python(py, result?, self.returns)
+    }
+
+    /// The arguments of a call, on the model's device: tensors of the CPU are copied to a GPU.
+    pub fn arguments(
+        &self,
+        signature: &Signature,
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<Any>> {
+        let (values, own) = (bind(signature, args, named)?, self.vm.options().devices[0]);
+        let elsewhere = |(param, value)| Some((param, other_device(value, own)?));
+        if let Some((param, other)) = signature.given().zip(&values).find_map(elsewhere) {
+            return Err(wrong_device(signature, param, other, own));
+        }
+        if own.is_host() {
+            return Ok(values);
+        }
+        values.iter().map(|value| self.vm.on_first_device(value)).collect::<Result<_, _>>().map_err(raise)
     }
 
     /// Runs a function. It must be called without the interpreter.
@@ -188,7 +212,7 @@ impl Model {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Timing> {
         let signature = self.function(func)?;
-        let args = bind(signature, args, named)?;
+        let args = self.arguments(signature, args, named)?;
         timing::bench(py, &self.vm, min_time, || self.run(signature, &args).map(drop))
     }
 
@@ -206,8 +230,14 @@ impl Model {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Profile> {
         let signature = self.function(func)?;
-        let args = bind(signature, args, named)?;
+        let args = self.arguments(signature, args, named)?;
         profile::profile(py, &self.vm, number, || self.run(signature, &args).map(drop))
+    }
+
+    /// The device that it runs on, such as `"cpu:0"` or `"cuda:0"`.
+    #[getter]
+    fn device(&self) -> String {
+        self.vm.options().devices[0].to_string()
     }
 
     /// The file that it was loaded from.
@@ -255,8 +285,8 @@ impl Model {
         };
         let options = self.vm.options();
         let timeout = self.limits.timeout.or(options.timeout).map(|limit| limit.as_secs_f64());
-        let max_memory = Some(options.memory_limit).filter(|limit| *limit != Options::default().memory_limit);
-        let args = (contents, self.returns.name(), timeout, max_memory).into_pyobject(py)?;
+        let device = Some(options.devices[0]).filter(|device| !device.is_host()).map(|device| device.to_string());
+        let args = (contents, self.returns.name(), timeout, options.memory_limit, device).into_pyobject(py)?;
         Ok((py.import("hammock._hammock")?.getattr("_unpickle")?, args))
     }
 
@@ -337,19 +367,22 @@ impl ModelFunction {
 ///
 /// `returns` says what tensors among the results are: "numpy" (arrays), "tensor" (`hammock.Tensor`, which other
 /// frameworks read through DLPack) or "torch". `timeout` is the limit of each call in seconds, `max_memory` that of the
-/// model in bytes.
+/// model in bytes on each device. `device` is the one to run on, such as "cuda:0": by default, the first one that the
+/// model is compiled for. NumPy arrays of results on a GPU are copies; the other forms stay there.
 ///
-/// Raises OSError if the file cannot be read, and ValueError if it is damaged or no compiled model.
+/// Raises OSError if the file cannot be read; ValueError if it is damaged or no compiled model, or is not compiled for the
+/// device; and RuntimeError if a GPU or its driver is missing.
 #[pyfunction]
-#[pyo3(signature = (path, *, returns=Returns::Numpy, timeout=None, max_memory=None))]
+#[pyo3(signature = (path, *, returns=Returns::Numpy, timeout=None, max_memory=None, device=None))]
 pub fn load(
     py: Python<'_>,
     path: PathBuf,
     returns: Returns,
     timeout: Option<f64>,
     max_memory: Option<usize>,
+    device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
-    let options = options(timeout, max_memory)?;
+    let options = options(timeout, max_memory, device)?;
     std::fs::metadata(&path)?;
     // A pickled model is loaded from there, whatever the directory is then.
     let path = std::path::absolute(path)?;
@@ -359,20 +392,46 @@ pub fn load(
 
 /// Loads a pickled model: `contents` is the path of its file, or the file's bytes.
 #[pyfunction]
-#[pyo3(name = "_unpickle")]
+#[pyo3(name = "_unpickle", signature = (contents, returns, timeout, max_memory, device=None))]
 pub fn unpickle(
     py: Python<'_>,
     contents: &Bound<'_, PyAny>,
     returns: Returns,
     timeout: Option<f64>,
     max_memory: Option<usize>,
+    device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     let Ok(bytes) = contents.cast::<PyBytes>() else {
-        return load(py, contents.extract()?, returns, timeout, max_memory);
+        return load(py, contents.extract()?, returns, timeout, max_memory, device);
     };
-    let (options, bytes) = (options(timeout, max_memory)?, Arc::new(bytes.as_bytes().to_vec()));
+    let (options, bytes) = (options(timeout, max_memory, device)?, Arc::new(bytes.as_bytes().to_vec()));
     let library = py.detach(|| Library::from_bytes(bytes, Integrity::Check));
     Model::new(library.map_err(|error| PyValueError::new_err(error.to_string()))?, options, None, returns)
+}
+
+/// A device that is given as text, or as an object whose text it is.
+///
+/// # Errors
+/// If it is none.
+pub fn to_device(device: &Bound<'_, PyAny>) -> PyResult<Device> {
+    device.str()?.to_cow()?.parse().map_err(|error: ParseDeviceError| PyValueError::new_err(error.to_string()))
+}
+
+/// The first device other than `own` that has a tensor among the values, unless it is the host's: those are copied to
+/// `own`.
+fn other_device(value: &Any, own: Device) -> Option<Device> {
+    match value.get::<&Tensor>() {
+        Some(tensor) => Some(tensor.device()).filter(|device| *device != own && !device.is_host()),
+        None => value.get::<&Tuple>()?.iter().find_map(|field| other_device(field, own)),
+    }
+}
+
+#[cold]
+fn wrong_device(signature: &Signature, param: &Param, other: Device, own: Device) -> PyErr {
+    let (prefix, ty) = (check::prefix(signature, &param.name), &param.ty);
+    PyValueError::new_err(format!(
+        "{prefix}expected {ty}: the tensor is on {other}, and the model runs on {own}: copy it there"
+    ))
 }
 
 /// A limit of time.
@@ -384,12 +443,20 @@ fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
 }
 
 /// Options of a virtual machine.
-pub fn options(timeout: Option<f64>, max_memory: Option<usize>) -> PyResult<Options> {
-    let mut options = Options { timeout: seconds(timeout)?, ..Options::default() };
-    if let Some(bytes) = max_memory {
-        options.memory_limit = bytes;
-    }
-    Ok(options)
+pub fn options(
+    timeout: Option<f64>,
+    max_memory: Option<usize>,
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Options> {
+    let devices = device.map(to_device).transpose()?.into_iter().collect();
+    Ok(Options { devices, timeout: seconds(timeout)?, memory_limit: max_memory, ..Options::default() })
+}
+
+/// Returns true if a device is present, with its driver.
+#[pyfunction]
+#[pyo3(name = "_device_exists")]
+pub fn device_exists(device: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(device::find(to_device(device)?).is_ok())
 }
 
 /// Sets the number of threads that models run on.

@@ -112,6 +112,12 @@ impl ProfileRow {
         self.0.kind.to_string()
     }
 
+    /// The time of its work on a GPU, in seconds; 0 on the CPU.
+    #[getter]
+    fn device(&self) -> f64 {
+        self.0.device.as_secs_f64()
+    }
+
     /// The number of calls.
     #[getter]
     fn count(&self) -> u64 {

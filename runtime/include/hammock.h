@@ -325,7 +325,8 @@ typedef struct hammock_options {
     int32_t allocator;         /* policy for released memory: cache it, or free it */
     int32_t unchecked_kernels; /* do not check kernels' arguments */
     uint64_t memory_limit;     /* maximum memory on each device in bytes, including the model itself; by default
-                                * 7/8 of the machine's memory, or of its control group's limit */
+                                * 7/8 of the machine's memory, or of its control group's limit, and all memory of a
+                                * GPU */
     uint64_t max_depth;        /* maximum depth of nested calls */
     uint64_t max_stack;        /* maximum size of their frames in bytes */
     uint64_t timeout_ms;       /* maximum duration of a call */

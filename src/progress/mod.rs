@@ -21,7 +21,7 @@ pub struct StageFlags {
     #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text",
           hide_default_value = true)]
     timing: Option<TimingForm>,
-    /// Say what is being done, as terminals show it anyway when it takes long
+    /// Say what is being done, as terminals show it anyway when it takes long, and which GPUs are used
     #[arg(short, long)]
     verbose: bool,
 }
@@ -59,6 +59,11 @@ impl Stages {
     /// Returns true if a user sees the progress.
     pub fn is_shown(&self) -> bool {
         self.verbose || stderr().is_terminal()
+    }
+
+    /// Says more about a stage, with `--verbose`.
+    pub fn detail(&self, text: &str) -> Result<(), Failure> {
+        if self.verbose { say(&format!("  {text}\n")) } else { Ok(()) }
     }
 
     /// Starts a stage in which the program runs, and hides progress if it writes to a terminal.

@@ -73,7 +73,8 @@ pub fn exact_pipeline(level: u8) -> Pipeline {
     exact
 }
 
-/// Returns the pipeline without passes whose layouts, packed weights and row tiling suit CPUs.
+/// Returns the pipeline without passes whose layouts, packed weights and row tiling suit CPUs, and with RewriteCUDAGraph
+/// after memory planning.
 pub fn gpu_pipeline(mut pipeline: Pipeline) -> Pipeline {
     let of_cpus: [&Pass; 6] = [
         &convert_layout::PASS,
@@ -84,6 +85,11 @@ pub fn gpu_pipeline(mut pipeline: Pipeline) -> Pipeline {
         &split_layout_rewrite_preproc::PASS,
     ];
     pipeline.steps.retain(|step| !of_cpus.iter().any(|pass| std::ptr::eq(step.pass, *pass)));
+    let planned = pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, &static_plan_block_memory::PASS));
+    if let Some(planned) = planned {
+        let graphs = with(&rewrite_cuda_graph::PASS, rewrite_cuda_graph::UPDATED.name, true.into());
+        pipeline.steps.insert(planned + 1, graphs);
+    }
     pipeline
 }
 

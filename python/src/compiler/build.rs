@@ -32,8 +32,9 @@ pub fn build(
     returns: Returns,
     timeout: Option<f64>,
     max_memory: Option<usize>,
+    device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
-    let run = model::options(timeout, max_memory)?;
+    let run = model::options(timeout, max_memory, device)?;
     let control = Control::new(control)?;
     let options = Options { passes: parse(py, list)?, stop: control.stop(), ..options(py, given)? };
     let plan = Plan::new(&Keywords(given), &options)?;

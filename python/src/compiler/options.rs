@@ -3,7 +3,9 @@ use super::{
     failure::raise,
     keywords::{Keywords, wrong, wrong_type},
 };
-use hammock_compiler::{Bounds, Cache, ExecMode, Failure, Options, PlanFile, Quantization, Sizes, check_cpu};
+use hammock_compiler::{
+    Bounds, Cache, ExecMode, Failure, Options, PlanFile, Quantization, Sizes, architecture, check_cpu,
+};
 use pyo3::{
     exceptions::{PyFileNotFoundError, PyValueError},
     prelude::*,
@@ -19,9 +21,14 @@ pub fn options(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Options> {
     let keywords = Keywords(given);
     let defaults = Options::default();
     let fail = |failure: Failure| raise(py, &failure);
-    let target = keywords.get("target", "the name of a CPU")?.unwrap_or(defaults.target.clone());
+    let target =
+        keywords.get::<String>("target", "the name of a CPU, \"cuda\", or that of a GPU such as \"cuda:sm_90\"")?;
+    let is_gpu = |name: &&String| *name == "cuda" || name.starts_with("cuda:");
+    let gpu = target.as_ref().filter(is_gpu).map(|name| architecture(name)).transpose().map_err(fail)?.flatten();
+    let target = target.filter(|_| gpu.is_none()).unwrap_or(defaults.target.clone());
     check_cpu(&target).map_err(fail)?;
     let options = Options {
+        gpu,
         level: keywords.integer("opt_level", 0, 3)?.map_or(defaults.level, |level| level as u8),
         threads: keywords.integer("threads", 1, 1024)?.map_or(defaults.threads, |threads| threads as usize),
         quantization: quantization(&keywords)?,
@@ -37,7 +44,9 @@ pub fn options(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Options> {
     };
     match versions(&keywords)? {
         versions if versions.is_empty() => Ok(Options { target, ..options }),
-        _ if target != "native" => Err(PyValueError::new_err("`multi_version` names the CPUs; leave out `target`")),
+        _ if target != "native" || options.gpu.is_some() => {
+            Err(PyValueError::new_err("`multi_version` names the CPUs; leave out `target`"))
+        }
         _ if options.plans.is_some() => {
             Err(PyValueError::new_err("`plans` are for one CPU; leave out `multi_version`"))
         }

@@ -5,6 +5,7 @@ pub mod function;
 mod python_call;
 pub mod tensor;
 
+use crate::error::raise;
 use function::Function;
 use hammock_runtime::{Any, DType, Device, Shape, Tuple, image::signature::ValueType, reflect, value};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -249,14 +250,15 @@ fn nested_to_python<'py>(py: Python<'py>, value: &Any, returns: Returns, depth: 
     }
 }
 
-/// A tensor in the form that the caller asked for; a `Tensor` if NumPy lacks its dtype, or it is not in the host's
-/// memory.
+/// A tensor in the form that the caller asked for; a `Tensor` if NumPy lacks its dtype. NumPy's arrays of tensors on other
+/// devices are copies.
 fn tensor_to_python<'py>(py: Python<'py>, tensor: &value::Tensor, returns: Returns) -> PyResult<Bound<'py, PyAny>> {
-    if returns == Returns::Numpy
-        && tensor.device().is_host()
-        && let Some(array) = array::of_tensor(py, tensor)?
-    {
-        return Ok(array);
+    if returns == Returns::Numpy {
+        let host = tensor.to_device(Device::CPU).map_err(raise)?;
+        return match array::of_tensor(py, &host)? {
+            Some(array) => Ok(array),
+            None => Ok(Bound::new(py, Tensor(host))?.into_any()),
+        };
     }
     let object = Bound::new(py, Tensor(tensor.clone()))?;
     match returns {

@@ -91,7 +91,8 @@ impl hammock_options {
         options.check_kernels = self.unchecked_kernels == 0;
         options.flush_denormals = self.flush_denormals != 0;
         options.timeout = timeout(self.timeout_ms);
-        set(&mut options.memory_limit, self.memory_limit);
+        options.memory_limit =
+            (self.memory_limit != 0).then(|| usize::try_from(self.memory_limit).unwrap_or(usize::MAX));
         set(&mut options.max_depth, self.max_depth);
         set(&mut options.max_stack, self.max_stack);
         Ok(options)

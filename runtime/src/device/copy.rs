@@ -79,6 +79,10 @@ mod tests {
             self.0
         }
 
+        fn default_memory_limit(&self) -> usize {
+            usize::MAX
+        }
+
         fn allocate(&self, _: usize) -> Result<Option<NonNull<u8>>, Error> {
             unreachable!("copies allocate no device memory")
         }

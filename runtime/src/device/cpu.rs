@@ -26,6 +26,10 @@ impl DeviceApi for Cpu {
         Device { kind: device_kind::CPU, id: self.0 }
     }
 
+    fn default_memory_limit(&self) -> usize {
+        memory::default_limit()
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Option<NonNull<u8>>, Error> {
         Ok(memory::buffer::allocate(bytes))
     }

@@ -6,6 +6,7 @@
 //! | [`Stream`]: work in order | copies of tensors, timing |
 //! | [`Event`]: a point in a stream's work | timing, copies between devices |
 //! | [`launch`]: launches of device functions | host functions of kernels |
+//! | [`Graph`]: launches that are queued by one call of the driver | parts of programs that are called often |
 //!
 //! A kernel is a function in the packed convention ([`crate::ffi::SafeCall`]) that is called by its address. A kernel of
 //! the CPU involves nothing here. One of another device is a host function, which launches functions on the device.
@@ -16,6 +17,7 @@ mod copy;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub(crate) mod graph_state;
 pub mod launch;
 pub(crate) mod shared_library;
 
@@ -32,6 +34,14 @@ use std::time::Duration;
 pub trait DeviceApi: Send + Sync {
     /// The device.
     fn device(&self) -> Device;
+
+    /// Model and properties of a device other than the host, for people.
+    fn description(&self) -> String {
+        self.device().to_string()
+    }
+
+    /// Memory limit of programs on the device, in bytes, unless they set one.
+    fn default_memory_limit(&self) -> usize;
 
     /// Allocates `bytes` initialized bytes, aligned to 64; `None` if the device is out of memory.
     ///
@@ -76,6 +86,18 @@ pub trait DeviceApi: Send + Sync {
         Err(Error::runtime(format!("{} runs no device functions", self.device())))
     }
 
+    /// Collects the launches that this thread makes from now on, instead of queueing them. Returns false if the device
+    /// cannot, or the thread collects launches already.
+    fn begin_graph(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Queues the launches that were collected since [`DeviceApi::begin_graph`] succeeded, if other work on the device did
+    /// not queue them: by `graph`, from the second time on that it gets a sequence of functions, otherwise one by one.
+    fn end_graph(&self, _graph: &mut Graph) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Waits until the work that this thread queued is done.
     ///
     /// # Errors
@@ -84,6 +106,15 @@ pub trait DeviceApi: Send + Sync {
         Ok(())
     }
 }
+
+/// Launches in order that a device queues at once; its default has none. What the launches are is decided at each call,
+/// so a graph cannot be out of date: it is changed where functions have other arguments or extents, and made anew for
+/// other functions.
+#[derive(Default)]
+pub struct Graph(
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only CUDA devices make graphs"))]
+    Option<Box<dyn Any + Send>>,
+);
 
 /// A queue of work on a device, which is done in order. Methods may return before their work is done.
 pub trait Stream {

@@ -3,7 +3,7 @@
 //! Host functions do not know their device: the caller of a kernel sets the thread's current one.
 use super::{Error, raise, status};
 use crate::device::launch::{CallSite, Launch};
-use crate::device::{self, DeviceApi};
+use crate::device::{self, DeviceApi, Event, Graph, Stream};
 use crate::fork::Table;
 use crate::memory::{Allocator, AllocatorKind, Block};
 use crate::value::{Any, Device, Function};
@@ -12,12 +12,18 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::time::Duration;
 
 thread_local! {
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
     static SITE: Cell<Option<CallSite>> = const { Cell::new(None) };
     /// Workspaces of the kernels in progress on this thread, with their addresses.
     static WORKSPACES: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };
+    /// Released workspaces that launches which are not queued yet may use, while launches are collected for a graph.
+    static HELD: RefCell<Option<Vec<Block>>> = const { RefCell::new(None) };
+    /// Set while launches are timed.
+    static IS_TIMED: Cell<bool> = const { Cell::new(false) };
+    static TIMER: RefCell<Option<LaunchTimer>> = const { RefCell::new(None) };
 }
 
 /// The device of the kernel in progress.
@@ -35,7 +41,9 @@ fn on_device<R>(api: &'static dyn DeviceApi, allocator: Option<&Allocator>, kern
         fn drop(&mut self) {
             CURRENT.set(self.0);
             // A kernel that fails may leave some.
-            WORKSPACES.with_borrow_mut(|workspaces| workspaces.truncate(self.1));
+            let left = WORKSPACES
+                .with_borrow_mut(|workspaces| (workspaces.len() > self.1).then(|| workspaces.split_off(self.1)));
+            left.into_iter().for_each(release);
         }
     }
     let current = Current { api, allocator: allocator.map_or(std::ptr::null(), |allocator| &raw const *allocator) };
@@ -65,6 +73,91 @@ pub(crate) fn set_site(site: Option<CallSite>) -> Option<CallSite> {
     SITE.replace(site)
 }
 
+/// Runs `call`; what it launches on a device is queued at its end, by `graph` if that has its functions.
+pub(crate) fn by_graph<R>(
+    device: Device,
+    graph: &mut Graph,
+    call: impl FnOnce() -> Result<R, Error>,
+) -> Result<R, Error> {
+    let api = device::find(device)?;
+    if !api.begin_graph()? {
+        return call();
+    }
+    let outer = HELD.replace(Some(Vec::new()));
+    let result = call();
+    // After an error, what was launched before it is queued nevertheless, but is not the graph's sequence.
+    let queued = match &result {
+        Ok(_) => api.end_graph(graph),
+        Err(_) => api.end_graph(&mut Graph::default()),
+    };
+    let held = HELD.replace(outer);
+    release(held.unwrap_or_default());
+    result.and_then(|result| queued.map(|()| result))
+}
+
+/// Releases workspaces, which launches that are collected may use until these are queued.
+fn release(workspaces: impl IntoIterator<Item = Block>) {
+    HELD.with_borrow_mut(|held| match held {
+        Some(held) => held.extend(workspaces),
+        None => workspaces.into_iter().for_each(drop),
+    });
+}
+
+/// A released workspace of about this size.
+fn held(device: Device, bytes: usize) -> Option<Block> {
+    HELD.with_borrow_mut(|held| {
+        let held = held.as_mut()?;
+        let fits =
+            |block: &Block| block.device() == device && (bytes..=bytes.saturating_mul(2)).contains(&block.size());
+        held.iter().position(fits).map(|found| held.remove(found))
+    })
+}
+
+/// Times the launches of a call, from before the first one to after the last one.
+pub(crate) struct LaunchTimer {
+    stream: Box<dyn Stream>,
+    begin: Box<dyn Event>,
+    end: Box<dyn Event>,
+}
+
+impl LaunchTimer {
+    fn start(api: &dyn DeviceApi) -> Result<LaunchTimer, Error> {
+        let mut timer =
+            LaunchTimer { stream: api.create_stream()?, begin: api.create_event()?, end: api.create_event()? };
+        timer.stream.record(&mut *timer.begin)?;
+        Ok(timer)
+    }
+
+    /// Waits for the launches and returns their time.
+    pub(crate) fn elapsed(self) -> Result<Duration, Error> {
+        self.end.elapsed_since(&*self.begin)
+    }
+}
+
+/// Runs `call`, and times its launches on the first device that it launches on, if there are any.
+pub(crate) fn timed<R>(call: impl FnOnce() -> R) -> (R, Option<LaunchTimer>) {
+    let outer = (IS_TIMED.replace(true), TIMER.take());
+    let result = call();
+    IS_TIMED.set(outer.0);
+    (result, TIMER.replace(outer.1))
+}
+
+/// Launches on a device, between the events of the thread's timer.
+///
+/// # Safety
+/// As for [`DeviceApi::launch`].
+unsafe fn launch_timed(api: &dyn DeviceApi, launch: &Launch) -> Result<(), Error> {
+    let mut timer = match TIMER.take() {
+        Some(timer) => timer,
+        None => LaunchTimer::start(api)?,
+    };
+    // SAFETY: as the caller promises.
+    unsafe { api.launch(launch, SITE.get())? };
+    timer.stream.record(&mut *timer.end)?;
+    TIMER.set(Some(timer));
+    Ok(())
+}
+
 /// Launches a device function on the thread's current device. Returns 0, or -1 after raising an error.
 ///
 /// # Safety
@@ -74,7 +167,12 @@ pub unsafe extern "C" fn hammock_launch(launch: *const Launch) -> i32 {
     status(|| {
         let current = CURRENT.get().ok_or_else(no_device)?;
         // SAFETY: as the caller promises.
-        unsafe { current.api.launch(&*launch, SITE.get()) }
+        unsafe {
+            match IS_TIMED.get() {
+                true => launch_timed(current.api, &*launch),
+                false => current.api.launch(&*launch, SITE.get()),
+            }
+        }
     })
 }
 
@@ -104,13 +202,16 @@ pub extern "C" fn hammock_device_workspace_alloc(bytes: u64) -> *mut c_void {
 pub unsafe extern "C" fn hammock_device_workspace_free(workspace: *mut c_void) {
     WORKSPACES.with_borrow_mut(|workspaces| {
         let last = workspaces.iter().rposition(|block| block.as_ptr() == workspace.cast());
-        last.map(|last| workspaces.remove(last))
+        release(last.map(|last| workspaces.remove(last)));
     });
 }
 
 fn allocate(bytes: u64) -> Result<Block, Error> {
     let current = CURRENT.get().ok_or_else(no_device)?;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if let Some(held) = held(current.api.device(), bytes) {
+        return Ok(held);
+    }
     // SAFETY: `on_device` sets the address only while it borrows the allocator.
     match unsafe { current.allocator.as_ref() } {
         Some(allocator) => allocator.alloc(bytes),

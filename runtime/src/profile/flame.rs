@@ -22,6 +22,8 @@ struct Flame<'a> {
     kind: CalleeKind,
     time: Duration,
     count: u64,
+    /// Time on a device other than the host.
+    device: Duration,
     above: Vec<Flame<'a>>,
 }
 
@@ -65,6 +67,7 @@ fn merge<'a>(nodes: &'a [Node], children: &[Vec<usize>], these: &[usize]) -> Vec
             kind: node.kind,
             time: members.iter().map(|i| nodes[*i].total).sum(),
             count: members.iter().map(|i| nodes[*i].count).sum(),
+            device: members.iter().map(|i| nodes[*i].device).sum(),
             above: merge(nodes, children, &above),
         }
     };
@@ -99,10 +102,14 @@ fn draw(out: &mut String, flame: &Flame<'_>, Position { x, y, total, .. }: Posit
     let share = 100.0 * flame.time.as_secs_f64() / total.as_secs_f64();
     let (name, kind, count) = (Escaped(flame.name), flame.kind, flame.count);
     let microseconds = flame.time.as_secs_f64() * 1e6;
+    let on_device = match flame.device {
+        Duration::ZERO => String::new(),
+        time => format!(", {:.1} us on the device", time.as_secs_f64() * 1e6),
+    };
     let (color, height) = (color(kind), ROW - 1.0);
     let _ = write!(
         out,
-        "<g><title>{name} ({kind}): {count} calls, {microseconds:.1} us, {share:.1}%</title>\
+        "<g><title>{name} ({kind}): {count} calls, {microseconds:.1} us{on_device}, {share:.1}%</title>\
          <rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height}\" fill=\"{color}\"/>"
     );
     let room = ((width - 6.0) / LETTER).max(0.0) as usize;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 impl Profile {
     /// One object: `total_ns`, and `rows` with `name`, `kind`, `count`, `own_ns`, `share`, `total_ns`, `mean_ns`,
-    /// `min_ns`, `max_ns`, `bytes`, `sources` (a list of `file:line`) and `lines` (their texts).
+    /// `min_ns`, `max_ns`, `device_ns` (time on a device other than the host), `bytes`, `sources` (a list of `file:line`) and `lines` (their texts).
     pub fn json(&self) -> String {
         let rows = self.rows().iter().map(object).collect();
         format!("{}\n", Json::object([("total_ns", nanoseconds(self.total())), ("rows", rows)]))
@@ -27,6 +27,7 @@ fn object(row: &Row) -> Json {
         ("mean_ns", nanoseconds(row.mean())),
         ("min_ns", nanoseconds(row.min)),
         ("max_ns", nanoseconds(row.max)),
+        ("device_ns", nanoseconds(row.device)),
         ("bytes", Json::Int(row.bytes as i64)),
         ("sources", row.sources.iter().map(|at| Json::from(at.file_line().as_str())).collect()),
         ("lines", row.sources.iter().map(|at| Json::from(at.text.trim())).collect()),

@@ -5,7 +5,8 @@
 //! JSON, as a trace for Chrome or Perfetto, and as a flame graph.
 //!
 //! Times come from a clock that stops while the profiler itself works, so a function's own time does not include the
-//! cost of profiling. It does include the cost of running one instruction at a time.
+//! cost of profiling. It does include the cost of running one instruction at a time, and a kernel's time on another
+//! device than the host, which is also measured there, by events of the device.
 //!
 //! ```no_run
 //! # use hammock_runtime::{Error, Vm, profile::Profiler};
@@ -68,6 +69,8 @@ pub struct Row {
     pub max: Duration,
     /// Bytes of the tensors among arguments and results, if the callee accesses their elements.
     pub bytes: u64,
+    /// Time of its work on a device other than the host; zero for a callee without any.
+    pub device: Duration,
     /// Exclusive time relative to the total time.
     pub share: f64,
     /// Source locations of the calls.
@@ -125,7 +128,8 @@ impl Instrument for Profiler {
 
     fn after(&self, call: &Call<'_>, result: Result<&Any, &Error>) -> Result<(), Error> {
         let bytes = result.ok().filter(|_| reads(call)).map_or(0, bytes);
-        self.pause(|record, thread| record.close(thread, call.instruction, bytes));
+        let device = call.device_time.unwrap_or_default();
+        self.pause(|record, thread| record.close(thread, call.instruction, bytes, device));
         Ok(())
     }
 
@@ -194,6 +198,7 @@ impl Row {
             min: node.min,
             max: node.max,
             bytes: node.bytes,
+            device: node.device,
             share: 0.0,
             sources: node.source.iter().cloned().collect(),
         }
@@ -206,6 +211,7 @@ impl Row {
         self.min = self.min.min(node.min);
         self.max = self.max.max(node.max);
         self.bytes += node.bytes;
+        self.device += node.device;
         self.sources
             .extend(node.source.iter().filter(|source| !self.sources.contains(source)).cloned().collect::<Vec<_>>());
     }

@@ -30,6 +30,8 @@ pub struct Node {
     pub max: Duration,
     /// Bytes of the tensors among arguments and results.
     pub bytes: u64,
+    /// Time of its work on a device other than the host.
+    pub device: Duration,
 }
 
 impl Node {
@@ -161,10 +163,11 @@ impl Record {
     }
 
     /// Records the end of a call.
-    pub(super) fn close(&mut self, thread: u32, instruction: usize, bytes: u64) {
+    pub(super) fn close(&mut self, thread: u32, instruction: usize, bytes: u64, device: Duration) {
         let open = &mut self.threads[thread as usize].open;
         if let Some(call) = open.pop_if(|call| call.instruction == Some(instruction)) {
             self.nodes[call.node].bytes += bytes;
+            self.nodes[call.node].device += device;
             self.count(thread, call);
         }
     }
@@ -226,6 +229,7 @@ impl Record {
                 min: Duration::MAX,
                 max: Duration::ZERO,
                 bytes: 0,
+                device: Duration::ZERO,
             });
             self.nodes.len() - 1
         })

@@ -8,16 +8,19 @@ use std::time::Duration;
 const WIDTH: usize = 120;
 /// Maximum width of a name; longer ones are abbreviated in the middle.
 const NAME_WIDTH: usize = 38;
-const COLUMNS: usize = 8;
+const COLUMNS: usize = 9;
+/// The column of times on devices, which tables without such times leave out.
+const DEVICE: usize = 6;
 
 impl Profile {
     /// Renders a table: a line for each function and kernel, and the sum. The last column is the call site, with the
     /// text of its line, which names the node of an ONNX model. [`Profile::json`] has more figures, and full names.
     pub fn table(&self) -> String {
-        let header = ["name", "kind", "count", "own", "share", "total", "GB/s", "called at"];
+        let header = ["name", "kind", "count", "own", "share", "total", "device", "GB/s", "called at"];
         let mut lines = vec![header.map(str::to_owned)];
         lines.extend(self.rows().iter().map(line));
         let widths: [usize; COLUMNS] = std::array::from_fn(|column| widest(&lines, column));
+        let has_device_times = self.nodes.iter().any(|node| !node.device.is_zero());
         let mut out = String::new();
         for line in &lines {
             let start = out.chars().count();
@@ -25,6 +28,7 @@ impl Profile {
                 let width = widths[column];
                 // Words are left-aligned, figures right-aligned; the last column is not padded.
                 let _ = match column {
+                    DEVICE if !has_device_times => Ok(()),
                     0 | 1 => write!(out, "{cell:width$}  "),
                     LAST => write!(out, "{}", cut(cell, (start + WIDTH).saturating_sub(out.chars().count()))),
                     _ => write!(out, "{cell:>width$}  "),
@@ -52,6 +56,7 @@ fn line(row: &Row) -> [String; COLUMNS] {
         time(row.own),
         format!("{:.1}%", row.share * 100.0),
         time(row.total),
+        if row.device.is_zero() { String::new() } else { time(row.device) },
         row.gigabytes_per_second().map(|rate| format!("{rate:.2}")).unwrap_or_default(),
         called_at(&row.sources),
     ]
@@ -90,9 +95,11 @@ fn without_middle(name: &str) -> String {
 }
 
 impl Row {
-    /// Throughput in gigabytes of tensors per second, if it accesses any.
+    /// Throughput in gigabytes of tensors per second, if it accesses any: on the device, if it works on another one than
+    /// the host.
     pub fn gigabytes_per_second(&self) -> Option<f64> {
-        (self.bytes > 0 && !self.total.is_zero()).then(|| self.bytes as f64 / 1e9 / self.total.as_secs_f64())
+        let time = if self.device.is_zero() { self.total } else { self.device };
+        (self.bytes > 0 && !time.is_zero()).then(|| self.bytes as f64 / 1e9 / time.as_secs_f64())
     }
 }
 

@@ -17,6 +17,7 @@ fn play(profiler: &Profiler, wait: Duration) {
         instruction,
         args: if kind == CalleeKind::Kernel { &args } else { &[] },
         sources: &sources,
+        device_time: None,
     };
     let add = |instruction| {
         let add = call(instruction, "add", CalleeKind::Kernel);
@@ -93,6 +94,7 @@ fn calls_in_the_tail_and_deep_recursion_stay_small() {
         instruction: 3,
         args: &[],
         sources: &sources,
+        device_time: None,
     };
     profiler.enter("loop");
     let rounds = if cfg!(miri) { 100 } else { 10_000 };
@@ -131,6 +133,7 @@ fn sample() -> Profile {
         min: Duration::from_micros(total / count),
         max: Duration::from_micros(total / count),
         bytes: if kind == CalleeKind::Kernel { 2000 } else { 0 },
+        device: Duration::ZERO,
     };
     let nodes = vec![
         node(None, "main", CalleeKind::Function, 1, 100, 90),
@@ -158,6 +161,22 @@ fn the_table_is_aligned() {
     let at = |line: usize, word: &str| table.lines().nth(line).unwrap().find(word);
     assert_eq!(at(0, "called at"), at(1, "model.py"));
     assert!(table.ends_with("100.00 us in calls from outside\n"), "{table}");
+}
+
+#[test]
+fn times_on_devices_are_shown_if_there_are_any() {
+    let mut profile = sample();
+    profile.nodes[2].device = Duration::from_micros(8);
+    profile.nodes[3].device = Duration::from_micros(2);
+    let table = profile.table();
+    assert_eq!(table.lines().next().unwrap().split_whitespace().nth(6), Some("device"));
+    let add = "add kernel 3 80.00 us 80.0% 80.00 us 10.00 us 0.40 model.py:3 y = R.add(x, x)";
+    assert_eq!(table.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" "), add);
+    let at = |line: usize, word: &str| table.lines().nth(line).unwrap().find(word);
+    assert_eq!(at(0, "called at"), at(1, "model.py"));
+    assert!(profile.json().contains("\"device_ns\":10000,\"bytes\":4000"), "{}", profile.json());
+    let title = "<title>add (kernel): 3 calls, 80.0 us, 10.0 us on the device, 80.0%</title>";
+    assert!(profile.flame_graph().contains(title), "{}", profile.flame_graph());
 }
 
 #[test]

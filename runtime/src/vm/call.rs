@@ -9,7 +9,7 @@ use crate::ffi::{Error, kind};
 use crate::memory::AllocatorKind;
 use crate::value::{Any, Function};
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::AtomicU8;
 
 impl Program {
     /// Calls function number `function` from outside. `flag` interrupts it; by default, that of the enclosing call.
@@ -35,7 +35,7 @@ impl Program {
     }
 
     fn run(&self, function: usize, args: &[Any], flag: &AtomicU8) -> Result<Any, Error> {
-        if !self.is_watched.load(Ordering::Relaxed) {
+        if !self.is_watched() {
             let run = Run { program: self, bodies: &self.bodies, flag, instrument: None };
             return self.with_machine(|machine| machine.call(&run, function, args));
         }
@@ -56,6 +56,15 @@ impl Program {
             self.check_arity(function, body, args.len(), bound.len())?;
         }
         self.call(function, &args.iter().chain(bound).cloned().collect::<Vec<_>>(), flag)
+    }
+
+    /// Calls a closure of this program within the current call.
+    pub(super) fn enter_closure(&self, callee: &Any, args: &[Any], flag: &AtomicU8) -> Result<Any, Error> {
+        let closure = self.own_closure(callee)?;
+        let (function, bound) = (closure.function() as usize, closure.bound());
+        let Some(body) = &self.bodies[function] else { return Err(Error::runtime("closures are of bytecode only")) };
+        self.check_arity(function, body, args.len(), bound.len())?;
+        self.run(function, &args.iter().chain(bound).cloned().collect::<Vec<_>>(), flag)
     }
 
     fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {

@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicU8;
 /// Maximum nesting depth of native code that a program calls and that calls back into it. Such calls, unlike those
 /// between a program's own functions, use the native stack: 10 KB each in unoptimized builds, of the 2 MB of a thread.
 const MAX_NESTING: u32 = 128;
+/// Begins the end of the names of functions that RewriteCUDAGraph lifts.
+const CAPTURE: &str = "_cuda_graph_capture";
 
 thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { program: std::ptr::null(), nesting: 0, flag: &NEVER }) };
@@ -70,6 +72,7 @@ pub(super) fn finishing<R>(program: &Program, call: impl FnOnce() -> Result<R, E
         return call();
     }
     let outer = launch::set_site(None);
+    let _graphs = program.graphs.enter(program.id);
     let result = call();
     // An error of the devices comes first: it may be why the call failed.
     let result = program.synchronize().and(result);
@@ -86,7 +89,10 @@ pub(super) fn set_site(program: &Program, function: u32, instruction: u32) {
 fn describe(site: &CallSite) -> Option<TraceEntry> {
     let program = Programs::find(site.program)?;
     let location = program.image.sources.locate(site.instruction as usize);
-    Some(TraceEntry { function: program.name(site.function).to_owned(), location })
+    // The name of the function that a graph's calls were lifted out of.
+    let name = program.name(site.function);
+    let name = name.split_once(CAPTURE).map_or(name, |(lifted_from, _)| lifted_from);
+    Some(TraceEntry { function: name.to_owned(), location })
 }
 
 /// Passes the current program to `body`.

@@ -16,6 +16,7 @@ use crate::ffi::{Error, Location};
 use crate::image::SourceMap;
 use crate::value::{Any, Function};
 use std::fmt;
+use std::time::Duration;
 
 /// Kind of the callee of a `Call`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,6 +59,9 @@ pub struct Call<'a> {
     pub args: &'a [Any],
     /// Source locations of instructions.
     pub sources: &'a SourceMap,
+    /// Time that the device functions of a kernel took on their device, from the start of the first to the end of the last;
+    /// `None` before the call, and if it launched none.
+    pub device_time: Option<Duration>,
 }
 
 impl Call<'_> {
@@ -132,7 +136,8 @@ mod tests {
     use super::*;
 
     fn call<'a>(args: &'a [Any], value: &'a Any, sources: &'a SourceMap) -> Call<'a> {
-        Call { function: "main", callee: "add", kind: CalleeKind::Kernel, value, instruction: 3, args, sources }
+        let kind = CalleeKind::Kernel;
+        Call { function: "main", callee: "add", kind, value, instruction: 3, args, sources, device_time: None }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::decode::{Callee, Native, Plans};
 use super::instrument::CalleeKind;
 use super::native::{MachineCode, NOT_NATIVE};
 use super::program::{Program, Programs};
+use crate::device::find;
 use crate::executable::compact::Folding;
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
 use crate::ffi::{Error, kind, launch};
@@ -33,8 +34,12 @@ impl Program {
         if options.devices.last().is_none_or(|device| !device.is_host()) {
             options.devices.push(Device::CPU);
         }
-        check_device(&image, options.devices[0])?;
-        let allocator = |device: &Device| Allocator::new(*device, options.allocator, options.memory_limit);
+        check_devices(&image, &options.devices)?;
+        let allocator = |device: &Device| {
+            let limit =
+                options.memory_limit.map_or_else(|| Ok::<_, Error>(find(*device)?.default_memory_limit()), Ok)?;
+            Allocator::new(*device, options.allocator, limit)
+        };
         let allocators = options.devices.iter().map(allocator).collect::<Result<Vec<_>, _>>()?;
         let size = size.max(constant_bytes(&image));
         let size = allocators[allocators.len() - 1].reserve(size);
@@ -49,7 +54,7 @@ impl Program {
         let machine_code = load_machine_code(&image, &options, &constants, machine_code)?;
         let callee = |native: &Option<Native>| native.as_ref().map_or(NOT_NATIVE, |native| native.callee);
         let callees = natives.iter().map(callee).collect();
-        let (plain, machines, instrument, is_watched, prepared) = Default::default();
+        let (plain, machines, graphs, instrument, is_watched, prepared) = Default::default();
         let (bodies, plans, arenas) = (Vec::new(), Vec::new(), Vec::new());
         let is_on_device = options.devices.iter().any(|device| !device.is_host());
         let mut program = Program {
@@ -67,6 +72,7 @@ impl Program {
             arenas,
             allocators,
             machines,
+            graphs,
             instrument,
             is_watched,
             is_on_device,
@@ -84,15 +90,18 @@ impl Program {
     }
 }
 
-/// Checks that the program has kernels for its first device, if it has any.
-fn check_device(image: &Image, device: Device) -> Result<(), Error> {
-    let fits =
-        |kernel: &KernelSignature| kernel.device.kind == device.kind || kernel.device.is_host() && device.is_host();
-    if image.kernels.is_empty() || image.kernels.iter().any(fits) {
-        return Ok(());
-    }
-    let kind = if image.kernels[0].device.is_host() { "the CPU" } else { "CUDA devices" };
-    Err(Error::value(format!("the program's kernels are compiled for {kind}, and it cannot run on {device}")))
+/// Checks that the program has kernels for its first device, if it has any, and devices for all of its kernels.
+fn check_devices(image: &Image, devices: &[Device]) -> Result<(), Error> {
+    let (first, is_for) = (devices[0], |kernel: &KernelSignature, device: Device| {
+        kernel.device.kind == device.kind || kernel.device.is_host() && device.is_host()
+    });
+    let elsewhere = |kernel: &&KernelSignature| !devices.iter().any(|device| is_for(kernel, *device));
+    let kind = match image.kernels.iter().find(elsewhere) {
+        Some(_) => "CUDA devices",
+        None if !image.kernels.is_empty() && !image.kernels.iter().any(|kernel| is_for(kernel, first)) => "the CPU",
+        None => return Ok(()),
+    };
+    Err(Error::value(format!("the program's kernels are compiled for {kind}, and it cannot run on {first}")))
 }
 
 /// Resolves an entry of the function table; `None` for bytecode.

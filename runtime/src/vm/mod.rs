@@ -45,7 +45,7 @@ use crate::ffi::Error;
 use crate::float_state::FloatState;
 use crate::image::{Image, Signature};
 use crate::memory::meter::Account;
-use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
+use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation};
 use crate::parallel::ProgramWork;
 use crate::value::{Any, Closure, Device, Function};
 use instrument::Instrument;
@@ -66,8 +66,8 @@ pub struct Options {
     /// Policy of its allocators for released blocks.
     pub allocator: AllocatorKind,
     /// Maximum memory on each device in bytes: tensors, kernels' scratch memory, values, frames, and on the host the
-    /// model itself. The default is [`crate::memory::default_limit`].
-    pub memory_limit: usize,
+    /// model itself. The default is [`crate::memory::default_limit`] on the host, and the memory of another device.
+    pub memory_limit: Option<usize>,
     /// Maximum depth of nested calls in one call from outside.
     pub max_depth: usize,
     /// Maximum memory of the frames of those calls in bytes.
@@ -86,7 +86,7 @@ impl Default for Options {
         Options {
             devices: Vec::new(),
             allocator: AllocatorKind::Pooled,
-            memory_limit: default_limit(),
+            memory_limit: None,
             max_depth: 1_000_000,
             max_stack: 1 << 30,
             timeout: None,

@@ -6,7 +6,9 @@ use super::run::Run;
 use crate::executable::Instruction;
 use crate::executable::compact::{Op, Slots};
 use crate::ffi::Error;
+use crate::ffi::launch::{self, LaunchTimer};
 use crate::value::Any;
+use std::time::Duration;
 
 impl Run<'_> {
     /// Runs a call of a native function, unless the instrument provides a result.
@@ -20,11 +22,22 @@ impl Run<'_> {
         if let Some(instead) = self.before(frame, pc)? {
             return Ok(instead);
         }
-        let result = call();
-        // Instruments measure the whole call, and may read its results.
-        let result = if self.program.is_on_device { self.program.synchronize().and(result) } else { result };
-        self.describe(frame, pc, |call| instrument.after(call, result.as_ref()))?;
+        let (result, device_time) = if self.program.is_on_device { self.measured(call) } else { (call(), None) };
+        self.describe(frame, pc, |call| instrument.after(&Call { device_time, ..*call }, result.as_ref()))?;
         result
+    }
+
+    /// Makes a call and waits for its work on devices: instruments measure the whole call, and may read its results.
+    /// Returns the time of the work as well.
+    fn measured(&self, call: impl FnOnce() -> Result<Any, Error>) -> (Result<Any, Error>, Option<Duration>) {
+        let (result, launches) = launch::timed(call);
+        match self.program.synchronize().and(result) {
+            Ok(result) => match launches.map(LaunchTimer::elapsed).transpose() {
+                Ok(time) => (Ok(result), time),
+                Err(error) => (Err(error), None),
+            },
+            failed => (failed, None),
+        }
     }
 
     /// Notifies before a call; a returned value becomes its result.
@@ -77,7 +90,7 @@ impl Run<'_> {
         let value = &values[callee as usize];
         let (function, callee) = (self.program.name(frame.body.function), self.program.name(callee as u32));
         let args = frame.gather(arguments(frame.op(pc)));
-        tell(&Call { function, callee, kind, value, instruction, args, sources: &image.sources })
+        tell(&Call { function, callee, kind, value, instruction, args, sources: &image.sources, device_time: None })
     }
 }
 

@@ -4,7 +4,7 @@ use super::decode::{self, Body, CheckedKernel, Native, Plan, Plans, Tables};
 use super::instrument::Instrument;
 use super::machine::Machine;
 use super::native::{MachineCode, NativeFunction};
-use crate::device;
+use crate::device::{self, graph_state::GraphStates};
 use crate::executable::FunctionInfo;
 use crate::executable::compact::{ArenaPlan, Folding};
 use crate::ffi::Error;
@@ -45,6 +45,8 @@ pub(super) struct Program {
     pub(super) allocators: Vec<Arc<Allocator>>,
     /// Idle machines.
     pub(super) machines: Mutex<Vec<Machine>>,
+    /// What calls that ended keep for graphs.
+    pub(super) graphs: GraphStates,
     /// Constants that were computed at first use, by their number in the program.
     pub(super) prepared: RwLock<HashMap<i64, Tensor>>,
     /// Reserves the model's own memory.
@@ -91,6 +93,7 @@ impl ForkHandler for Programs {
             let program: &'static Program = unsafe { &*Arc::as_ptr(&owner) };
             guards.keep(owner);
             guards.push(program.idle_machines());
+            guards.push(program.graphs.lock());
             guards.push(program.instrument.write().unwrap_or_else(PoisonError::into_inner));
             guards.push(program.prepared.write().unwrap_or_else(PoisonError::into_inner));
         }
@@ -98,9 +101,9 @@ impl ForkHandler for Programs {
 }
 
 impl Cache for Program {
-    /// Releases this thread's scratch memory, or what an idle machine retains.
+    /// Releases this thread's scratch memory, or what an idle machine or graphs retain.
     fn release_idle(&self) -> bool {
-        workspace::release_idle() || self.idle_machines().iter_mut().any(Machine::trim)
+        workspace::release_idle() || self.idle_machines().iter_mut().any(Machine::trim) || self.graphs.release()
     }
 }
 
@@ -180,6 +183,7 @@ impl Program {
     /// Returns cached memory to the devices.
     pub(super) fn trim(&self) {
         self.idle_machines().iter_mut().for_each(|machine| _ = machine.trim());
+        self.graphs.release();
         self.allocators.iter().for_each(|allocator| allocator.clear());
     }
 
@@ -207,6 +211,11 @@ impl Program {
 
     pub(super) fn name(&self, function: u32) -> &str {
         &self.image.executable.functions[function as usize].name
+    }
+
+    /// Returns true if an instrument is set.
+    pub(super) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
     }
 
     pub(super) fn idle_machines(&self) -> MutexGuard<'_, Vec<Machine>> {

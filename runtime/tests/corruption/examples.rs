@@ -56,7 +56,7 @@ impl Example {
     pub fn outcome(&self, executable: Executable, timeout: Duration) -> Outcome {
         let image = Arc::new(Image { executable, ..Image::default() });
         let options = Options {
-            memory_limit: 1 << 24,
+            memory_limit: Some(1 << 24),
             max_depth: 200,
             max_stack: 1 << 22,
             timeout: Some(timeout),

@@ -155,7 +155,9 @@ pub fn double(args: &[Any]) -> Result<Any, Error> {
 /// The host function of `gather`.
 pub fn gather(args: &[Any]) -> Result<Any, Error> {
     let (x, indices, y, n) = (data(args, 0), data(args, 1), data(args, 2), count(args));
-    launch(record("gather", None), 1, &[address(&x), address(&indices), address(&y), address(&n)])?;
+    static GATHER: OnceLock<&DeviceKernel> = OnceLock::new();
+    let kernel = GATHER.get_or_init(|| record("gather", None));
+    launch(kernel, 1, &[address(&x), address(&indices), address(&y), address(&n)])?;
     Ok(Any::NONE)
 }
 

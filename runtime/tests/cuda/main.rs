@@ -2,6 +2,7 @@
 //! `libcuda.so.1`.
 mod device;
 mod failures;
+mod graphs;
 mod kernels;
 mod programs;
 

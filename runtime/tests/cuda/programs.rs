@@ -128,16 +128,22 @@ fn failed_checks_name_the_line_of_the_kernel_s_call() {
 }
 
 #[test]
-fn profiles_measure_whole_kernels() {
-    emulated("programs::profiles_measure_whole_kernels", &[], || {
+fn profiles_have_times_of_the_device() {
+    emulated("programs::profiles_have_times_of_the_device", &[], || {
         let vm = machine(Options::default());
         let profiler = Profiler::new();
         vm.set_instrument(Some(profiler.clone()));
         let x = floats(&[1., 2., 3., 4.], CUDA);
         assert_eq!(call(&vm, "reversed", &[x]).unwrap(), [16., 12., 8., 4.]);
-        let rows = profiler.profile().rows();
-        let double = rows.iter().find(|row| row.name == "double").unwrap();
-        assert_eq!(double.count, 2);
+        let profile = profiler.profile();
+        let row = |name: &str| profile.rows().into_iter().find(|row| row.name == name).unwrap();
+        let names: Vec<_> = profile.nodes.iter().filter(|node| !node.device.is_zero()).map(|node| &node.name).collect();
+        assert_eq!(names, ["double", "double", "gather"]);
+        let (double, gather) = (row("double"), row("gather"));
+        assert_eq!((double.count, gather.count), (2, 1));
+        assert!(!double.device.is_zero() && row("reversed").device.is_zero());
+        assert!(profile.table().lines().next().unwrap().contains("device") && profile.json().contains("device_ns"));
+        assert!(profile.flame_graph().contains(" on the device"));
     });
 }
 
@@ -161,7 +167,10 @@ fn time_of_launches_on_the_host() {
 #[test]
 fn device_memory_counts_towards_the_limit() {
     emulated("programs::device_memory_counts_towards_the_limit", &[], || {
-        let vm = machine(Options { memory_limit: 200_000, ..Options::default() });
+        let limits = |vm: &Vm| vm.allocators().iter().map(|allocator| allocator.limit()).collect::<Vec<_>>();
+        assert_eq!(limits(&machine(Options::default()))[0], 4 << 30, "the device's memory");
+        let vm = machine(Options { memory_limit: Some(200_000), ..Options::default() });
+        assert_eq!(limits(&vm), [200_000, 200_000]);
         let small = Any::from(floats(&[1., 2., 3., 4.], Device::CPU));
         assert!(vm.on_first_device(&small).is_ok());
         let large = Any::from(floats(&[1.0; 100_000], Device::CPU));

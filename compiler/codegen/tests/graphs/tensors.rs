@@ -107,7 +107,7 @@ fn arena_tensors_are_reused() {
         assert_eq!(vm.memory().peak, 128 + 3 * 128, "one arena and three results");
         assert_eq!((vm.memory().used, vm.memory().pooled), (3 * 128, 128), "the arena is free");
     }
-    let limited = Options { memory_limit: 400_000, ..Options::default() };
+    let limited = Options { memory_limit: Some(400_000), ..Options::default() };
     let mut too_large = chain_in_arena(3);
     let is_size = |constant: &&mut Constant| matches!(constant, Constant::Shape(sizes) if sizes.as_slice() == [128]);
     *too_large.executable.constants.iter_mut().find(is_size).unwrap() = Constant::Shape(Shape::new(&[500_000]));

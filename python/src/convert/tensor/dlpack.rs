@@ -1,10 +1,12 @@
 //! DLPack: tensors to and from other frameworks, without a copy.
 use super::{Tensor as TensorObject, array};
 use crate::error::raise;
-use hammock_runtime::Tensor;
 use hammock_runtime::ffi::dlpack::{ManagedTensor, ManagedTensorVersioned, VERSION};
+use hammock_runtime::memory::{Allocator, AllocatorKind};
+use hammock_runtime::value::device_kind;
+use hammock_runtime::{Device, Error, Tensor, device};
 use pyo3::{
-    exceptions::{PyBufferError, PyTypeError, PyValueError},
+    exceptions::{PyBufferError, PyTypeError},
     ffi,
     prelude::*,
     types::{PyCapsule, PyDict},
@@ -16,17 +18,24 @@ const USED_PLAIN: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
-/// The tensor of an object with `__dlpack__`.
+/// DLPack's number of CUDA's legacy default stream. The stream of a device waits for its work, and it for theirs.
+const DEFAULT_STREAM: i32 = 1;
+
+/// The tensor of an object with `__dlpack__`, on any device.
 ///
 /// # Errors
-/// If the producer refuses, or the tensor is not on a device of this runtime.
+/// If the producer refuses.
 pub fn import(producer: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let py = producer.py();
     let how = PyDict::new(py);
-    how.set_item("max_version", (VERSION.major, VERSION.minor))?;
-    let capsule = match producer.call_method("__dlpack__", (), Some(&how)) {
+    if is_on_cuda(producer)? {
+        how.set_item("stream", DEFAULT_STREAM)?;
+    }
+    let versioned = how.copy()?;
+    versioned.set_item("max_version", (VERSION.major, VERSION.minor))?;
+    let capsule = match producer.call_method("__dlpack__", (), Some(&versioned)) {
         // Producers of before version 1 do not know the argument.
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => producer.call_method0("__dlpack__")?,
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => producer.call_method("__dlpack__", (), Some(&how))?,
         other => other?,
     };
     let capsule = capsule.cast_into::<PyCapsule>().map_err(|error| {
@@ -35,8 +44,8 @@ pub fn import(producer: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     })?;
     let tensor = take(&capsule)?;
     if !tensor.device().is_host() {
-        let device = tensor.device();
-        return Err(PyValueError::new_err(format!("the tensor is on {device}; models run on the CPU: copy it there")));
+        // The host copies elements that are not contiguous; they are copied back where a model needs them.
+        return if tensor.is_contiguous() { Ok(tensor) } else { tensor.to_device(Device::CPU).map_err(raise) };
     }
     let tensor = tensor.to_contiguous().map_err(|error| raise(error.into()))?;
     if array::is_aligned(tensor.data_ptr(), tensor.dtype()) {
@@ -45,16 +54,29 @@ pub fn import(producer: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     copied(&tensor)
 }
 
-/// A contiguous copy, in memory of its own.
+/// Returns true if the producer says that its memory is that of a CUDA device.
+fn is_on_cuda(producer: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(device) = producer.getattr_opt("__dlpack_device__")? else { return Ok(false) };
+    let (kind, _): (i32, i32) = device.call0()?.extract()?;
+    Ok(kind == device_kind::CUDA)
+}
+
+/// A contiguous copy, in memory of its own on the same device.
 ///
 /// # Errors
 /// If there is not enough memory.
 pub fn copied(tensor: &Tensor) -> PyResult<Tensor> {
     let copy = || {
+        if !tensor.device().is_host() {
+            let copy = tensor.copy_into(&*Allocator::new(tensor.device(), AllocatorKind::Naive, usize::MAX)?)?;
+            // Consumers use it in streams of their own.
+            device::find(tensor.device())?.create_stream()?.synchronize()?;
+            return Ok(copy);
+        }
         let dense = tensor.to_contiguous()?;
-        Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
+        Ok(Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)?)
     };
-    copy().map_err(|error| raise(error.into()))
+    copy().map_err(|error: Error| raise(error))
 }
 
 /// The torch tensor that shares a tensor's memory; a copy if it must not be written, which torch cannot express.

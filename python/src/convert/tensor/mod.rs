@@ -5,7 +5,8 @@ pub mod dlpack;
 mod widen;
 
 use super::to_tensor;
-use hammock_runtime::{Any, show, value::Tensor as Data};
+use crate::error::raise;
+use hammock_runtime::{Any, Device, show, value::Tensor as Data};
 use pyo3::{
     exceptions::{PyBufferError, PyTypeError, PyValueError},
     ffi,
@@ -25,9 +26,10 @@ pub struct Tensor(pub Data);
 impl Tensor {
     /// The NumPy array of its elements, in a dtype that NumPy has.
     fn widened<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match array::of_tensor(py, &self.0)? {
+        let host = self.0.to_device(Device::CPU).map_err(raise)?;
+        match array::of_tensor(py, &host)? {
             Some(array) => Ok(array),
-            None => Tensor(widen::widen(&self.0)?).numpy(py),
+            None => Tensor(widen::widen(&host)?).numpy(py),
         }
     }
 }
@@ -57,6 +59,15 @@ impl Tensor {
         self.0.device().to_string()
     }
 
+    /// The tensor on the CPU: itself if it is there, otherwise a copy.
+    fn cpu(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let own = &slf.get().0;
+        if own.device().is_host() {
+            return Ok(slf);
+        }
+        Bound::new(slf.py(), Tensor(own.to_device(Device::CPU).map_err(raise)?))
+    }
+
     /// The number of dimensions.
     #[getter]
     fn ndim(&self) -> usize {
@@ -82,7 +93,7 @@ impl Tensor {
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if !self.0.device().is_host() {
             return Err(PyTypeError::new_err(format!(
-                "the tensor is on {}: NumPy has arrays of the CPU",
+                "the tensor is on {}, and NumPy has arrays of the CPU only: `cpu()` copies it",
                 self.device()
             )));
         }
@@ -177,8 +188,16 @@ impl Tensor {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if stream.is_some_and(|stream| !stream.is_none()) && self.0.device().is_host() {
-            return Err(PyBufferError::new_err("tensors of the CPU have no stream"));
+        let stream = stream.filter(|stream| !stream.is_none());
+        match stream.map(|stream| stream.extract::<i64>()).transpose()? {
+            Some(_) if self.0.device().is_host() => {
+                return Err(PyBufferError::new_err("tensors of the CPU have no stream"));
+            }
+            Some(stream) if stream == 0 || stream < -1 => {
+                return Err(PyBufferError::new_err(format!("{stream} is no stream of CUDA for DLPack")));
+            }
+            // The calls that wrote the tensor have ended, and so has their work on the device.
+            _ => {}
         }
         if dl_device.is_some_and(|device| device != self.__dlpack_device__()) {
             return Err(PyBufferError::new_err(format!(

@@ -43,6 +43,11 @@ impl Driver {
         }
     }
 
+    /// Returns true if graphs can be made: if it says what the sizes of parameters are.
+    pub(super) fn has_graphs(&self) -> bool {
+        self.version >= 12_040
+    }
+
     /// Newest version of CUDA that it supports, as text.
     pub(super) fn version(&self) -> String {
         version_text(self.version)

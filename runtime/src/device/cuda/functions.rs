@@ -31,6 +31,8 @@ pub(super) struct DeviceFunction {
     hash: [u64; 2],
     pub(super) function: sys::CUfunction,
     messages: Vec<Message>,
+    /// Sizes of its parameters in bytes, if the driver says them and none is larger than a word.
+    param_bytes: Option<Vec<usize>>,
     /// Dynamic shared memory that it may use, in bytes.
     dynamic_shared: AtomicU32,
 }
@@ -81,6 +83,7 @@ impl Cuda {
         // SAFETY: the module is loaded, the name a C string, and the address that of a variable.
         let status = unsafe { sys::cuModuleGetFunction(&mut function, module.0, name.as_ptr()) };
         self.check(status, || format!("find the device function `{}`", name.to_string_lossy()))?;
+        let param_bytes = param_bytes(function)?;
         let free = self.limits.default_shared - i64::from(kernel.static_shared);
         Ok(DeviceFunction {
             name: name.to_owned(),
@@ -88,6 +91,7 @@ impl Cuda {
             function,
             // SAFETY: as the caller promises.
             messages: unsafe { messages(kernel) },
+            param_bytes,
             dynamic_shared: AtomicU32::new(u32::try_from(free).unwrap_or(0)),
         })
     }
@@ -163,6 +167,22 @@ impl Cuda {
     }
 }
 
+/// Sizes of a function's parameters in bytes, if the driver says them and none is larger than a word.
+fn param_bytes(function: sys::CUfunction) -> Result<Option<Vec<usize>>, Error> {
+    if !driver::Driver::get()?.has_graphs() {
+        return Ok(None);
+    }
+    let size = |index| {
+        let (mut offset, mut bytes) = (0, 0);
+        // SAFETY: the function is loaded, and the addresses are those of variables.
+        let status = unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut bytes) };
+        (status == CUresult::CUDA_SUCCESS).then_some(bytes)
+    };
+    // The driver refuses the index after the last one.
+    let sizes: Vec<usize> = (0..).map_while(size).collect();
+    Ok(sizes.iter().all(|bytes| *bytes <= size_of::<u64>()).then_some(sizes))
+}
+
 /// # Safety
 /// As for [`Cuda::function`].
 unsafe fn messages(kernel: &DeviceKernel) -> Vec<Message> {
@@ -184,6 +204,21 @@ impl DeviceFunction {
     /// Returns true if it takes an error record and a token.
     pub(super) fn reports_errors(&self) -> bool {
         !self.messages.is_empty()
+    }
+
+    /// Copies of the values of its arguments, if the sizes of its parameters are known.
+    ///
+    /// # Safety
+    /// The arguments are addresses of values for its parameters.
+    pub(super) unsafe fn copy_args(&self, args: &[*mut c_void]) -> Option<Box<[u64]>> {
+        let sizes = self.param_bytes.as_ref().filter(|sizes| sizes.len() == args.len())?;
+        let copy = |(arg, bytes): (&*mut c_void, &usize)| {
+            let mut value = 0u64;
+            // SAFETY: as the caller promises; no parameter is larger than the word.
+            unsafe { (&raw mut value).cast::<u8>().copy_from_nonoverlapping(arg.cast(), *bytes) };
+            value
+        };
+        Some(args.iter().zip(sizes).map(copy).collect())
     }
 
     /// Its name, for messages.

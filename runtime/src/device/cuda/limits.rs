@@ -19,6 +19,8 @@ pub(super) struct Limits {
     shared: i64,
     /// Shared memory of a block in bytes that a function may use without reserving more.
     pub(super) default_shared: i64,
+    /// Memory of the device in bytes.
+    pub(super) memory: usize,
 }
 
 /// A launch within the limits.
@@ -44,6 +46,9 @@ impl Limits {
         let major = get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let default_shared = get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?;
+        let mut memory = 0;
+        // SAFETY: as above.
+        check(unsafe { sys::cuDeviceTotalMem_v2(&mut memory, device) })?;
         Ok(Limits {
             capability: (10 * major + minor) as u32,
             grid: [
@@ -59,6 +64,7 @@ impl Limits {
             threads: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             shared: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?.max(default_shared),
             default_shared,
+            memory,
         })
     }
 
@@ -105,7 +111,7 @@ impl Cuda {
         if own == needed || own > needed && !is_exact {
             return Ok(());
         }
-        let (device, suffix) = (self.description(), if is_exact { "a" } else { "" });
+        let (device, suffix) = (self.named(), if is_exact { "a" } else { "" });
         let advice = format!("compile it with `--target cuda:sm_{own}` or an older one");
         Err(Error::value(format!(
             "device function `{name}` is compiled for sm_{needed}{suffix}, and {device} is sm_{own}: {advice}"
@@ -133,6 +139,7 @@ mod tests {
         threads: 1024,
         shared: 166_912,
         default_shared: 49_152,
+        memory: 1 << 30,
     };
 
     fn check(grid: [i64; 3], block: [i64; 3], shared: i64) -> Result<Option<Extents>, String> {

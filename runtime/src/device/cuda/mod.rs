@@ -7,6 +7,7 @@
 //! | [`stream`] | the device's stream and events |
 //! | [`functions`] | device functions, loaded once per device |
 //! | [`queue`] | launches of a thread, and the errors that they report |
+//! | [`graph`] | graphs of launches |
 //! | [`record`] | error records in device memory |
 //! | [`staging`] | pinned memory for copies between host and device |
 //!
@@ -14,6 +15,7 @@
 //! is retained. All work of a device is in one stream, so its memory can be reused by whoever queues work next.
 mod driver;
 mod functions;
+mod graph;
 mod limits;
 mod queue;
 mod record;
@@ -21,7 +23,7 @@ mod staging;
 mod stream;
 
 use super::launch::{CallSite, Launch};
-use super::{DeviceApi, Event, Stream};
+use super::{DeviceApi, Event, Graph, Stream};
 use crate::ffi::Error;
 use crate::value::Device;
 use cudarc::driver::sys::{self, CUresult, CUstream_flags};
@@ -122,7 +124,7 @@ impl Cuda {
     }
 
     /// The device's name and model, such as `cuda:0 (NVIDIA A100)`.
-    fn description(&self) -> String {
+    fn named(&self) -> String {
         format!("{} ({})", self.device, self.name)
     }
 }
@@ -200,6 +202,18 @@ impl DeviceApi for Cuda {
         self.device
     }
 
+    fn description(&self) -> String {
+        let (named, Limits { capability, memory, .. }) = (self.named(), &self.limits);
+        let memory = *memory as f64 / f64::from(1 << 30);
+        let version = Driver::get().map(Driver::version).unwrap_or_default();
+        let (major, minor) = (capability / 10, capability % 10);
+        format!("{named}: compute capability {major}.{minor}, {memory:.1} GiB of memory, driver for CUDA {version}")
+    }
+
+    fn default_memory_limit(&self) -> usize {
+        self.limits.memory
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Option<NonNull<u8>>, Error> {
         let _entered = self.enter()?;
         let mut data = 0;
@@ -217,6 +231,9 @@ impl DeviceApi for Cuda {
     unsafe fn free(&self, data: NonNull<u8>, _: usize) {
         // A forked child, and a process whose device failed, leave it to the driver.
         let Ok(_entered) = self.enter() else { return };
+        if self.stop_collecting().is_err() {
+            return;
+        }
         // SAFETY: work that uses the memory may be queued, so the stream is waited for; errors show again at the next
         // call. The caller promises that nobody refers to the memory any more.
         unsafe {
@@ -248,6 +265,14 @@ impl DeviceApi for Cuda {
     unsafe fn launch(&self, launch: &Launch, site: Option<CallSite>) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         unsafe { self.shared()?.queue_launch(launch, site) }
+    }
+
+    fn begin_graph(&self) -> Result<bool, Error> {
+        self.shared()?.collect_launches()
+    }
+
+    fn end_graph(&self, graph: &mut Graph) -> Result<(), Error> {
+        self.shared()?.queue_collected(graph)
     }
 
     fn synchronize(&self) -> Result<(), Error> {

@@ -2,10 +2,13 @@
 //!
 //! A device function that fails writes the error record of the thread that launched it. The thread reads the record
 //! when it waits for the device. The token in the record is the number of the launch in the thread's queue.
+use super::driver::Driver;
 use super::functions::DeviceFunction;
+use super::graph::{Collected, CudaGraph, ExecutableGraph};
 use super::limits::Extents;
 use super::record::Record;
 use super::{Cuda, driver};
+use crate::device::Graph;
 use crate::device::launch::{CallSite, Launch};
 use crate::ffi::Error;
 use cudarc::driver::sys::{self, CUresult};
@@ -32,6 +35,8 @@ struct Queue {
     reports_errors: bool,
     /// Addresses of a launch's arguments.
     args: Vec<*mut c_void>,
+    /// The last launches, if they are collected and not queued yet.
+    collected: Option<Vec<Collected>>,
 }
 
 struct Queued {
@@ -61,6 +66,36 @@ impl Cuda {
             // SAFETY: as the caller promises.
             unsafe { queue.launch(launch, extents, function, site) }
         })
+    }
+
+    /// Collects the launches of this thread from now on; returns false if that is not possible.
+    pub(super) fn collect_launches(&'static self) -> Result<bool, Error> {
+        if !Driver::get()?.has_graphs() {
+            return Ok(false);
+        }
+        let _entered = self.enter()?;
+        QUEUES.with_borrow_mut(|queues| {
+            let queue = Queue::of(queues, self)?;
+            let is_free = queue.collected.is_none();
+            queue.collected.get_or_insert_default();
+            Ok(is_free)
+        })
+    }
+
+    /// Queues the launches that this thread collected by a graph, if it fits, and collects no more.
+    pub(super) fn queue_collected(&'static self, graph: &mut Graph) -> Result<(), Error> {
+        let _entered = self.enter()?;
+        QUEUES.with_borrow_mut(|queues| Queue::of(queues, self)?.queue_collected(graph))
+    }
+
+    /// Queues the launches that this thread collected, before other work, and collects no more.
+    pub(super) fn stop_collecting(&self) -> Result<(), Error> {
+        // A thread that ends frees memory when its queues are gone.
+        let stopped = QUEUES.try_with(|queues| {
+            let mut queues = queues.borrow_mut();
+            queues.iter_mut().find(|queue| std::ptr::eq(queue.cuda, self)).map_or(Ok(()), Queue::stop_collecting)
+        });
+        stopped.unwrap_or(Ok(()))
     }
 
     /// Waits until the stream's work is done, and returns an error that this thread's launches reported.
@@ -93,7 +128,8 @@ impl Queue {
             Some(index) => index,
             None => {
                 let record = Record::take(cuda)?;
-                queues.push(Queue { cuda, record, launches: Vec::new(), reports_errors: false, args: Vec::new() });
+                let (launches, reports_errors, args, collected) = Default::default();
+                queues.push(Queue { cuda, record, launches, reports_errors, args, collected });
                 queues.len() - 1
             }
         };
@@ -109,7 +145,6 @@ impl Queue {
         function: Arc<DeviceFunction>,
         site: Option<CallSite>,
     ) -> Result<(), Error> {
-        let Extents { grid: [gx, gy, gz], block: [bx, by, bz], shared } = extents;
         let (record, token) = (self.record.address(), self.launches.len() as u64);
         self.args.clear();
         if launch.arg_count > 0 {
@@ -121,26 +156,93 @@ impl Queue {
             let own: [*const c_void; 2] = [(&raw const record).cast(), (&raw const token).cast()];
             self.args.extend(own.map(<*const c_void>::cast_mut));
         }
-        let (args, stream) = (self.args.as_mut_ptr(), self.cuda.stream);
-        // SAFETY: as the caller promises; the driver copies the arguments' values.
-        let status = unsafe {
-            sys::cuLaunchKernel(function.function, gx, gy, gz, bx, by, bz, shared, stream, args, std::ptr::null_mut())
-        };
-        if driver::is_sticky(status) {
-            let launches = std::mem::take(&mut self.launches);
-            return Err(self.failure(status, &launches));
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.collected.is_some().then(|| function.copy_args(&self.args)).flatten() {
+                Some(args) => {
+                    self.collected.get_or_insert_default().push(Collected { function: function.clone(), extents, args })
+                }
+                None => {
+                    self.stop_collecting()?;
+                    let args = self.args.as_mut_ptr();
+                    self.queue(&function, extents, args)?;
+                }
+            }
         }
-        self.cuda.check(status, || {
-            let (name, [gx, gy, gz], [bx, by, bz]) = (function.text(), extents.grid, extents.block);
-            format!("launch `{name}` with ({gx}, {gy}, {gz}) blocks of ({bx}, {by}, {bz}) threads")
-        })?;
         self.reports_errors |= function.reports_errors();
         self.launches.push(Queued { function, site });
         Ok(())
     }
 
+    /// Queues a launch.
+    ///
+    /// # Safety
+    /// The arguments are addresses of values for the function's parameters.
+    unsafe fn queue(
+        &mut self,
+        function: &DeviceFunction,
+        extents: Extents,
+        args: *mut *mut c_void,
+    ) -> Result<(), Error> {
+        let (Extents { grid: [gx, gy, gz], block: [bx, by, bz], shared }, stream) = (extents, self.cuda.stream);
+        // SAFETY: as the caller promises; the driver copies the arguments' values.
+        let status = unsafe {
+            sys::cuLaunchKernel(function.function, gx, gy, gz, bx, by, bz, shared, stream, args, std::ptr::null_mut())
+        };
+        self.queued(status, || {
+            let name = function.text();
+            format!("launch `{name}` with ({gx}, {gy}, {gz}) blocks of ({bx}, {by}, {bz}) threads")
+        })
+    }
+
+    /// The error for the status of a launch.
+    fn queued(&mut self, status: CUresult, action: impl FnOnce() -> String) -> Result<(), Error> {
+        if driver::is_sticky(status) {
+            let launches = std::mem::take(&mut self.launches);
+            return Err(self.failure(status, &launches));
+        }
+        self.cuda.check(status, action)
+    }
+
+    /// Queues the collected launches one by one, and collects no more.
+    fn stop_collecting(&mut self) -> Result<(), Error> {
+        let Some(collected) = self.collected.take() else { return Ok(()) };
+        let mut pointers = Vec::new();
+        collected.into_iter().try_for_each(|mut launch| {
+            let args = launch.pointers(&mut pointers);
+            // SAFETY: the values were copied from the launch's arguments.
+            unsafe { self.queue(&launch.function, launch.extents, args) }
+        })
+    }
+
+    /// Queues the collected launches by a graph, if it fits, and collects no more.
+    fn queue_collected(&mut self, graph: &mut Graph) -> Result<(), Error> {
+        // Other work may have queued them, and a graph of one launch saves nothing.
+        let Some(launches) = self.collected.take_if(|launches| launches.len() > 1) else {
+            return self.stop_collecting();
+        };
+        let known = graph.0.take().and_then(|graph| graph.downcast::<CudaGraph>().ok());
+        let executable = match known.filter(|known| known.fits(&launches)).map(|known| *known) {
+            None => {
+                let functions = launches.iter().map(|launch| launch.function.clone()).collect();
+                graph.0 = Some(Box::new(CudaGraph::Seen(functions)));
+                self.collected = Some(launches);
+                return self.stop_collecting();
+            }
+            Some(CudaGraph::Seen(_)) => ExecutableGraph::new(self.cuda, launches)?,
+            Some(CudaGraph::Made(mut executable)) => {
+                executable.update(launches)?;
+                executable
+            }
+        };
+        let (status, count) = (executable.launch(), executable.len());
+        graph.0 = Some(Box::new(CudaGraph::Made(executable)));
+        self.queued(status, || format!("launch a graph of {count} launches"))
+    }
+
     /// Waits for the launches, and returns the error of one.
     fn finish(&mut self) -> Result<(), Error> {
+        self.stop_collecting()?;
         let read = if self.reports_errors { self.record.queue_read() } else { Ok(()) };
         // SAFETY: the stream is the device's.
         let status = unsafe { sys::cuStreamSynchronize(self.cuda.stream) };

@@ -29,6 +29,7 @@ impl Cuda {
     /// Both have `bytes` bytes, and until the copy is done, the device's memory is alive and nobody else accesses it.
     pub(super) unsafe fn upload(&self, host: *const u8, data: *mut u8, bytes: usize) -> Result<(), Error> {
         let _entered = self.enter()?;
+        self.stop_collecting()?;
         let chunks = self.chunks()?;
         for (number, begin) in (0..bytes).step_by(CHUNK).enumerate() {
             let (chunk, len) = (chunks[number % CHUNKS], CHUNK.min(bytes - begin));

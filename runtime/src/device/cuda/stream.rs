@@ -24,6 +24,7 @@ impl Stream for CudaStream {
 
     unsafe fn copy_within(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
         let _entered = self.0.enter()?;
+        self.0.stop_collecting()?;
         // SAFETY: as the caller promises.
         let status = unsafe { sys::cuMemcpyDtoDAsync_v2(pointer(to), pointer(from), bytes, self.0.stream) };
         self.0.check(status, || format!("copy {bytes} bytes within the device"))
@@ -34,6 +35,7 @@ impl Stream for CudaStream {
         let event = event.downcast_mut::<CudaEvent>().filter(|event| std::ptr::eq(event.cuda, self.0));
         let event = event.ok_or_else(|| Error::value("the event belongs to another device"))?;
         let _entered = self.0.enter()?;
+        self.0.stop_collecting()?;
         // SAFETY: event and stream are the device's.
         self.0.check(unsafe { sys::cuEventRecord(event.event, self.0.stream) }, || "record an event".to_owned())?;
         event.is_recorded = true;
@@ -45,6 +47,7 @@ impl Stream for CudaStream {
         let Some(event) = any.downcast_ref::<CudaEvent>() else { return event.synchronize() };
         event.check_recorded()?;
         let _entered = self.0.enter()?;
+        self.0.stop_collecting()?;
         // SAFETY: the event lives; a stream may wait for events of other devices.
         let status = unsafe { sys::cuStreamWaitEvent(self.0.stream, event.event, 0) };
         self.0.check(status, || format!("wait for an event of {}", event.cuda.device))

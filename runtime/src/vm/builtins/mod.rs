@@ -2,6 +2,7 @@
 mod check;
 mod collective;
 mod control;
+mod cuda_graph;
 mod data;
 mod debug;
 mod detection;
@@ -23,7 +24,7 @@ mod text;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 19] = [
+static FAMILIES: [&[Builtin]; 20] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -32,6 +33,7 @@ static FAMILIES: [&[Builtin]; 19] = [
     set::TABLE,
     slice::TABLE,
     sort::TABLE,
+    cuda_graph::TABLE,
     kv_cache::TABLE,
     kv_pages::TABLE,
     sampling::TABLE,

@@ -73,7 +73,7 @@ fn memory_limits_are_errors() {
     let bytes = a.constant(Constant::DType(crate::DType::UINT8));
     let body = [a.call(0, "vm.builtin.alloc_storage", &[VM, size, int(0), bytes]), ret(0)];
     a.define("main", 0, 1, &body);
-    let vm = a.vm_with(Options { memory_limit: 1 << 19, ..Options::default() });
+    let vm = a.vm_with(Options { memory_limit: Some(1 << 19), ..Options::default() });
     assert_eq!(vm.call("main", &[]).unwrap_err().kind(), kind::MEMORY);
 }
 
@@ -81,7 +81,7 @@ fn memory_limits_are_errors() {
 #[test]
 fn memory_limits_count_everything() {
     const LIMIT: usize = 1 << 20;
-    let limited = |a: Assembler| a.vm_with(Options { memory_limit: LIMIT, ..Options::default() });
+    let limited = |a: Assembler| a.vm_with(Options { memory_limit: Some(LIMIT), ..Options::default() });
     let refused = |vm: &Vm, args: &[i64]| {
         let error = vm.call("main", &ints(args)).unwrap_err();
         assert_eq!(error.kind(), kind::MEMORY, "{error}");
@@ -124,7 +124,7 @@ fn memory_limits_count_everything() {
     // The model itself.
     let mut a = Assembler::default();
     a.constant(Constant::Tensor(Tensor::empty(crate::DType::UINT8, &[LIMIT as i64 + 1], Device::CPU).unwrap()));
-    let options = Options { memory_limit: LIMIT, ..Options::default() };
+    let options = Options { memory_limit: Some(LIMIT), ..Options::default() };
     let error = Vm::new(a.image(), options, |_| Ok(None)).err().unwrap();
     assert_eq!(error.message(), "the model: 1048577 bytes on cpu:0 would exceed the limit of 1048576 (0 are in use)");
 }
@@ -167,7 +167,7 @@ fn scratch_memory_rests_with_machines() {
     let mut a = Assembler::default();
     let body = [a.call(1, "kernel", &[reg(0)]), ret(1)];
     a.define("main", 1, 2, &body);
-    let options = Options { memory_limit: 400 * KB, ..Options::default() };
+    let options = Options { memory_limit: Some(400 * KB), ..Options::default() };
     let vm = Vm::new(a.image(), options, |name| Ok((name == "kernel").then(|| kernel.clone()))).unwrap();
     let call = |bytes: usize| vm.call("main", &ints(&[bytes as i64]));
     let in_use = || (vm.memory().used, vm.memory().pooled);

@@ -15,7 +15,7 @@ const LIMITS: &str = "Limits";
 pub struct BudgetFlags {
     /// Maximum memory for tensors: while the model is compiled, and on each device while it runs, including the model and
     /// its arguments; in bytes, or as 64M or 2G [default: while it runs, 7/8 of the memory of the machine or of its control
-    /// group]
+    /// group, and all memory of a GPU]
     #[arg(long, value_name = "BYTES", help_heading = LIMITS, value_parser = parse_bytes)]
     pub max_memory: Option<usize>,
     /// Maximum time for reading and compiling together, and then for a call, including reading its arguments and writing its
@@ -69,7 +69,7 @@ fn most_resident(limit: usize) -> usize {
 impl LimitFlags {
     /// Sets the limits that are given.
     pub(crate) fn apply(&self, options: &mut Options) {
-        options.memory_limit = self.budget.max_memory.unwrap_or(options.memory_limit);
+        options.memory_limit = self.budget.max_memory.or(options.memory_limit);
         options.max_depth = self.max_depth.map_or(options.max_depth, |depth| depth as usize);
         options.timeout = self.budget.timeout.or(options.timeout);
     }

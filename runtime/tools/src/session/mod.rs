@@ -17,7 +17,7 @@ use crate::{
     weights::{Weights, fit::Fit},
 };
 use hammock_runtime::{
-    Any, Error, Library, Tuple, Vm,
+    Any, Error, Library, Tuple, Vm, device,
     image::{Integrity, Signature},
     memory::Reservation,
     parallel, reflect,
@@ -94,6 +94,12 @@ impl Session {
     /// The virtual machine.
     pub fn vm(&self) -> &Vm {
         &self.vm
+    }
+
+    /// The devices other than the host that it runs on, for people.
+    pub fn devices(&self) -> Vec<String> {
+        let devices = self.vm.options().devices.iter().filter(|device| !device.is_host());
+        devices.filter_map(|device| Some(device::find(*device).ok()?.description())).collect()
     }
 
     /// Resolves the arguments of a call: see [`CallSpec`]. They are on the first device.

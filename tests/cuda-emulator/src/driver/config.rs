@@ -34,7 +34,8 @@ pub struct Config {
     pub no_device: bool,
     /// `CUDA_EMULATOR_NO_OP=1`: launches do nothing, to time the host's side. Memory counts as written.
     pub no_op: bool,
-    /// `CUDA_EMULATOR_COUNTERS`: file to which each launch appends a line of JSON.
+    /// `CUDA_EMULATOR_COUNTERS`: file to which each kernel appends a line of JSON. Kernels of a graph's launch have the
+    /// same number as `launch`.
     pub counters: Option<PathBuf>,
     /// `CUDA_EMULATOR_LEAKS`: `report` or `error`.
     pub leaks: Leaks,

@@ -120,7 +120,7 @@ impl Driver {
         Ok(())
     }
 
-    fn context_of(&self, call: &KernelCall) -> Result<Handle> {
+    pub(super) fn context_of(&self, call: &KernelCall) -> Result<Handle> {
         self.modules.get(call.module).map(|module| module.context)
     }
 

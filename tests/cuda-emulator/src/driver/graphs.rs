@@ -1,5 +1,5 @@
 //! Graphs and their executables. Each launch queues all nodes, ordered only by the graph's edges.
-use super::{Code, Driver, Handle, Result, queue::OpId, work::Work};
+use super::{Code, Driver, Handle, LaunchArguments, Result, queue::OpId, work::Work};
 
 /// A graph.
 #[derive(Debug, Clone)]
@@ -50,6 +50,38 @@ pub struct Mismatch {
 }
 
 impl Driver {
+    /// Creates a graph without nodes in the current context.
+    ///
+    /// # Errors
+    /// If there is no current context, or flags are set.
+    pub fn create_graph(&mut self, flags: u32) -> Result<Handle> {
+        let context = self.current()?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let graph = self.new_handle();
+        self.graphs.insert(graph, Graph { context, nodes: Vec::new(), is_captured: false });
+        Ok(graph)
+    }
+
+    /// Adds a kernel to a graph, behind other nodes of it.
+    ///
+    /// # Errors
+    /// If there is no such graph or node, it is still captured, or as for a launch.
+    pub fn add_kernel_node(&mut self, graph: Handle, needs: &[Handle], arguments: &LaunchArguments) -> Result<Handle> {
+        self.current()?;
+        let call = self.kernel_call(arguments)?;
+        let nodes = &self.finished_graph(graph)?.nodes;
+        let index = |need: &Handle| nodes.iter().position(|node| node.handle == *need).ok_or(Code::INVALID_VALUE);
+        let needs = needs.iter().map(index).collect::<Result<Vec<_>>>()?;
+        if self.context_of(&call)? != self.graphs.get(graph)?.context {
+            return Err(Code::INVALID_VALUE);
+        }
+        let node = self.new_handle();
+        self.graphs.get_mut(graph)?.nodes.push(Node::new(node, Work::Kernel(call), needs));
+        Ok(node)
+    }
+
     /// Creates an executable of a graph.
     ///
     /// # Errors
@@ -84,7 +116,9 @@ impl Driver {
         let Exec { nodes, last, .. } = self.execs.get(exec)?;
         let mut base = self.predecessors(stream)?;
         base.extend(last);
-        let nodes = if self.config.no_op { without_kernels(nodes) } else { nodes.clone() };
+        let mut nodes = if self.config.no_op { without_kernels(nodes) } else { nodes.clone() };
+        let launch = self.count_launch()?;
+        nodes.iter_mut().for_each(|node| node.work.set_launch(launch));
         let ops = self.push_nodes(context, nodes, &base);
         if !ops.is_empty() {
             self.execs.get_mut(exec)?.last = ops.clone();

@@ -25,6 +25,8 @@ pub(super) struct KernelCall {
     pub(super) block: [u32; 3],
     pub(super) shared_bytes: u32,
     pub(super) params: Arc<[u8]>,
+    /// The launch, of a kernel or of a graph, that queued it, counted from 1.
+    pub(super) launch: u64,
 }
 
 /// A launch as the program passes it.
@@ -52,18 +54,25 @@ impl Driver {
     pub fn launch(&mut self, arguments: &LaunchArguments, stream: Handle) -> Result {
         self.current()?;
         let stream = self.resolve(stream)?;
-        let call = self.kernel_call(arguments)?;
+        let mut call = self.kernel_call(arguments)?;
         if self.streams.get(stream)?.context != call.image.context {
             return Err(Code::INVALID_HANDLE);
         }
-        self.counts.launches += 1;
-        if self.config.fail_launch == Some(self.counts.launches) {
-            return Err(Code::LAUNCH_OUT_OF_RESOURCES);
-        }
+        call.launch = self.count_launch()?;
         if self.config.no_op && !self.is_capturing(stream) {
             return Ok(());
         }
         self.enqueue(stream, Work::Kernel(call)).map(|_| ())
+    }
+
+    /// Counts a launch of a kernel or a graph.
+    ///
+    /// # Errors
+    /// If it fails on request.
+    pub(super) fn count_launch(&mut self) -> Result<u64> {
+        self.counts.launches += 1;
+        let is_refused = self.config.fail_launch == Some(self.counts.launches);
+        if is_refused { Err(Code::LAUNCH_OUT_OF_RESOURCES) } else { Ok(self.counts.launches) }
     }
 
     /// Changes a kernel node of a graph.
@@ -86,7 +95,7 @@ impl Driver {
         self.set_exec_kernel_node(exec, node, call)
     }
 
-    fn kernel_call(&self, arguments: &LaunchArguments) -> Result<KernelCall> {
+    pub(super) fn kernel_call(&self, arguments: &LaunchArguments) -> Result<KernelCall> {
         let object = self.functions.get(arguments.function)?;
         let kernel = object.declaration()?;
         check_limits(object, kernel, arguments)?;
@@ -99,6 +108,7 @@ impl Driver {
             block: arguments.block,
             shared_bytes: arguments.shared_bytes,
             params: copy_params(kernel, arguments)?.into(),
+            launch: 0,
         })
     }
 }

@@ -52,6 +52,13 @@ pub(super) struct Failure {
 }
 
 impl Work {
+    /// Notes the launch that queues it, if it is a kernel.
+    pub(super) fn set_launch(&mut self, launch: u64) {
+        if let Work::Kernel(call) = self {
+            call.launch = launch;
+        }
+    }
+
     /// Returns true if it writes to the program's memory, or calls the program.
     pub(super) fn reaches_host(&self) -> bool {
         matches!(self, Work::Host(..) | Work::Copy { to: Location::Host(..), .. })
@@ -209,11 +216,12 @@ fn counters_line(call: &KernelCall, counters: &Counters) -> String {
         "{{\"kernel\":\"{}\",\"grid\":{:?},\"block\":{:?},\"shared_bytes\":{},\"instructions\":{instructions},\
          \"global_transactions\":{global_transactions},\"global_bytes\":{global_bytes},\"coalescing\":{:.4},\
          \"shared_accesses\":{shared_accesses},\"bank_conflicts\":{bank_conflicts},\"mma\":{mma},\
-         \"barriers\":{barriers}}}\n",
+         \"barriers\":{barriers},\"launch\":{}}}\n",
         call.kernel,
         call.grid,
         call.block,
         call.shared_bytes,
         counters.coalescing(),
+        call.launch,
     )
 }

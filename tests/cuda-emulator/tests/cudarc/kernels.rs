@@ -6,7 +6,7 @@ use cudarc::driver::{
 };
 use std::{
     ffi::{CStr, CString},
-    ptr::null_mut,
+    ptr::{null, null_mut},
 };
 
 /// Kernels that programs here use.
@@ -138,6 +138,38 @@ fn kernel_nodes_of_graphs_can_be_changed() {
         launch_graph(exec, stream).unwrap();
         launch_graph(exec, stream).unwrap();
         assert_eq!((contents(a, 4), contents(b, 4)), (words(&[1]), words(&[2])));
+    });
+}
+
+#[test]
+fn graphs_are_made_of_nodes() {
+    emulated("kernels::graphs_are_made_of_nodes", &[], || {
+        primary(0);
+        let (add, stream) = (kernel(c"add"), non_blocking());
+        let (mut address, mut operands) = (allocate(4).unwrap(), [1u64; 2]);
+        upload(address, &words(&[0])).unwrap();
+        synchronize().unwrap();
+        let (mut graph, mut nodes) = (null_mut(), [null_mut(); 2]);
+        // SAFETY: all addresses are those of variables, and the kernel has three parameters.
+        unsafe {
+            sys::cuGraphCreate(&mut graph, 0).result().unwrap();
+            let mut args = [(&raw mut address).cast(), (&raw mut operands[0]).cast(), (&raw mut operands[1]).cast()];
+            let mut params: sys::CUDA_KERNEL_NODE_PARAMS = std::mem::zeroed();
+            (params.func, params.kernelParams) = (add, args.as_mut_ptr());
+            (params.gridDimX, params.gridDimY, params.gridDimZ) = (1, 1, 1);
+            (params.blockDimX, params.blockDimY, params.blockDimZ) = (1, 1, 1);
+            let [first, second] = &mut nodes;
+            let needs = &raw const *first;
+            sys::cuGraphAddKernelNode_v2(first, graph, null(), 0, &params).result().unwrap();
+            sys::cuGraphAddKernelNode_v2(second, graph, needs, 1, &params).result().unwrap();
+            let foreign = (&raw const add).cast();
+            let wrong = sys::cuGraphAddKernelNode_v2(second, graph, foreign, 1, &params);
+            assert_eq!(wrong, CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let exec = instantiate(graph).unwrap();
+        launch_graph(exec, stream).unwrap();
+        synchronize_stream(stream).unwrap();
+        assert_eq!(contents(address, 4), words(&[2]));
     });
 }
 

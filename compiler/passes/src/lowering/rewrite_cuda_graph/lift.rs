@@ -80,6 +80,8 @@ pub(super) struct Lifter<'a> {
     name: &'a Name,
     regions: &'a Regions,
     allocation: &'a Allocation,
+    /// True if a graph is kept for all sizes.
+    updated: bool,
     /// Number of captures so far, in all functions.
     graphs: &'a mut i64,
     /// True if the storages were fetched.
@@ -96,10 +98,11 @@ impl<'a> Lifter<'a> {
         name: &'a Name,
         regions: &'a Regions,
         allocation: &'a Allocation,
+        updated: bool,
         graphs: &'a mut i64,
     ) -> Self {
         let (called, pending) = Default::default();
-        Lifter { module, name, regions, allocation, graphs, has_storages: false, called, pending }
+        Lifter { module, name, regions, allocation, updated, graphs, has_storages: false, called, pending }
     }
 
     pub(super) fn body(&mut self, function: &mut Function, body: Body) -> Body {
@@ -123,7 +126,8 @@ impl<'a> Lifter<'a> {
         {
             self.call_run(function, number, binding.span, out);
         }
-        if run.is_some() || self.regions.storages.contains_key(&binding.var) {
+        let is_moved = self.regions.moved_before.contains_key(&binding.var);
+        if run.is_some() || is_moved || self.regions.storages.contains_key(&binding.var) {
             return self.bind(function, binding.var, out);
         }
         let mut used = Vec::new();
@@ -163,9 +167,16 @@ impl<'a> Lifter<'a> {
         }
     }
 
+    /// Emits an allocation.
+    fn allocate(&mut self, function: &Function, binding: Binding, out: &mut Emitter) {
+        binding.value.each_use(&mut |var| self.bind(function, var, out));
+        out.push(binding);
+    }
+
     fn call_run(&mut self, function: &mut Function, number: usize, span: Span, out: &mut Emitter) {
         let regions = self.regions;
         let run = &regions.runs[number];
+        run.allocations.iter().for_each(|allocation| self.allocate(function, allocation.clone(), out));
         run.inputs.iter().for_each(|var| self.bind(function, *var, out));
         let (lifted, ty) = lifted(function, run, span);
         let lifted = self.module.add_unique(&format!("{}_cuda_graph_capture", self.name), Global::Relax(lifted));
@@ -173,7 +184,7 @@ impl<'a> Lifter<'a> {
         let mut inputs: Vec<Operand> = run.inputs.iter().map(|var| (*var).into()).collect();
         inputs.extend((!run.sizes.is_empty()).then(sizes));
         let mut args = vec![Operand::Global(lifted), Operand::Tuple(inputs), Operand::int(*self.graphs)];
-        args.extend((!run.sizes.is_empty()).then(sizes));
+        args.extend((!run.sizes.is_empty() && !self.updated).then(sizes));
         *self.graphs += 1;
         let name = if run.outputs.is_empty() { "_" } else { "gv" };
         let all = out.bind(function, name, ty.clone(), builtin("run_or_capture", args, ty), span);

@@ -20,9 +20,21 @@ pub(super) struct Regions {
     pub(super) runs: Vec<Region>,
     /// Run that binds each variable.
     pub(super) run_of: FxHashMap<Var, usize>,
+    /// Run before which an allocation moves, by its variable.
+    pub(super) moved_before: FxHashMap<Var, usize>,
 }
 
 impl Regions {
+    /// Leaves runs of few launches where they are.
+    fn drop_short_runs(&mut self, min_launches: usize) {
+        let Regions { runs, run_of, moved_before, .. } = self;
+        run_of.retain(|_, run| runs[*run].launches >= min_launches);
+        moved_before.retain(|_, run| runs[*run].launches >= min_launches);
+        if run_of.is_empty() {
+            runs.clear();
+        }
+    }
+
     /// Returns true if nothing is lifted.
     pub(super) fn is_empty(&self) -> bool {
         self.storages.is_empty() && self.runs.is_empty()
@@ -33,6 +45,10 @@ impl Regions {
 #[derive(Default)]
 pub(super) struct Region {
     pub(super) bindings: Vec<Binding>,
+    /// Allocations that come before it.
+    pub(super) allocations: Vec<Binding>,
+    /// Number of calls that may launch something.
+    launches: usize,
     /// Variables from outside, in order of use.
     pub(super) inputs: IndexSet<Var>,
     /// Variables used outside, in order of use.
@@ -41,13 +57,17 @@ pub(super) struct Region {
     pub(super) sizes: IndexSet<SizeVar>,
 }
 
-pub(super) fn find(module: &Module, function: &Function) -> Regions {
+/// Minimum number of calls in a function whose graph is updated.
+const MIN_LAUNCHES: usize = 2;
+
+pub(super) fn find(module: &Module, function: &Function, updated: bool) -> Regions {
     let attrs = &function.lambda.attrs;
     let inputs = attrs.get("num_input").and_then(AttrValue::as_int).and_then(|count| usize::try_from(count).ok());
     let named = attrs.get(CAPTURED).and_then(AttrValue::as_list).unwrap_or(&[]);
     let mut finder = Finder {
         module,
         function,
+        updated,
         fixed: FxHashSet::default(),
         sizes: FxHashSet::default(),
         results: result_storages(&function.lambda.body),
@@ -65,6 +85,7 @@ pub(super) fn find(module: &Module, function: &Function) -> Regions {
         });
     }
     finder.body(&function.lambda.body);
+    finder.found.drop_short_runs(if updated { MIN_LAUNCHES } else { 1 });
     finder.found
 }
 
@@ -93,6 +114,8 @@ fn from_results(body: &Body, returned: &mut FxHashSet<Var>, storages: &mut FxHas
 struct Finder<'a> {
     module: &'a Module,
     function: &'a Function,
+    /// True if memory and sizes may change from call to call.
+    updated: bool,
     /// Variables whose memory is at a fixed address, and others that never change.
     fixed: FxHashSet<Var>,
     /// Symbolic variables that may be used.
@@ -144,6 +167,11 @@ impl Finder<'_> {
     }
 
     fn call(&mut self, binding: &Binding, call: &Call) {
+        if self.updated
+            && ["memory.alloc_storage", "memory.alloc_tensor", "builtin.alloc_tensor"].iter().any(|op| call.is_op(op))
+        {
+            return self.allocation(binding, call);
+        }
         if call.is_op("memory.alloc_storage") {
             if is_static_storage(call) && !self.results.contains(&binding.var) {
                 self.found.storages.insert(binding.var, call.clone());
@@ -162,7 +190,8 @@ impl Finder<'_> {
                 let is_kernel = matches!(self.module.functions.get(name), Some(Global::Tir(_)));
                 (is_kernel, is_kernel)
             }
-            Callee::Extern(name) => (!name.starts_with("vm.builtin"), true),
+            // Others than kernels may free memory that launches of the graph use, which are not queued yet.
+            Callee::Extern(name) => (!name.starts_with("vm.builtin") && !self.updated, true),
             Callee::Var(_) => (false, false),
             Callee::Op(name) => {
                 let prepares = name.starts_with("memory.") || name.starts_with("builtin.");
@@ -173,7 +202,27 @@ impl Finder<'_> {
             self.found.runs.push(Region::default());
             self.open = Some(self.found.runs.len() - 1);
         }
+        if is_fixed
+            && launches
+            && let Some(open) = self.open
+        {
+            self.found.runs[open].launches += 1;
+        }
         self.keep_if(is_fixed && can_be_lifted, binding, &used);
+    }
+
+    /// An allocation moves before the current run, unless the run computes its operands.
+    fn allocation(&mut self, binding: &Binding, call: &Call) {
+        let Some(open) = self.open else { return };
+        let mut of_run = false;
+        call.args.iter().for_each(|arg| arg.each_var(&mut |var| of_run |= self.found.run_of.get(&var) == Some(&open)));
+        if of_run {
+            self.open = None;
+            call.args.iter().for_each(|arg| self.used_outside(arg));
+        } else {
+            self.found.runs[open].allocations.push(binding.clone());
+            self.found.moved_before.insert(binding.var, open);
+        }
     }
 
     fn keep_if(&mut self, is_fixed: bool, binding: &Binding, used: &UsedVars) {
@@ -217,7 +266,7 @@ impl Finder<'_> {
             Operand::Const(_) | Operand::DType(_) | Operand::Str(_) | Operand::Global(_) => true,
             Operand::Var(var) => {
                 used.vars.push(*var);
-                self.fixed.contains(var) && self.is_fixed_type(self.function.ty(*var), used)
+                (self.updated || self.fixed.contains(var)) && self.is_fixed_type(self.function.ty(*var), used)
             }
             Operand::Prim(e) => self.are_fixed(std::slice::from_ref(e), used),
             Operand::Shape(dims) => self.are_fixed(dims, used),
@@ -239,7 +288,7 @@ impl Finder<'_> {
     fn are_fixed(&self, dims: &[PrimExpr], used: &mut UsedVars) -> bool {
         let before = used.sizes.len();
         dims.iter().for_each(|dim| dim.each_var(&mut |var| used.sizes.push(var.clone())));
-        used.sizes[before..].iter().all(|var| self.sizes.contains(var))
+        self.updated || used.sizes[before..].iter().all(|var| self.sizes.contains(var))
     }
 }
 

@@ -100,9 +100,7 @@ unsupported! {
     cuCtxFromGreenCtx
     cuDestroyExternalMemory
     cuExternalMemoryGetMappedBuffer
-    cuGraphAddKernelNode_v2
     cuGraphClone
-    cuGraphCreate
     cuGraphNodeGetDependencies
     cuImportExternalMemory
     cuLaunchCooperativeKernel

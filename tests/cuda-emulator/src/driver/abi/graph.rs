@@ -49,6 +49,18 @@ struct InstantiateParams {
 abi! {
     functions by initialized;
 
+    fn cuGraphCreate(graph: Out<Handle>, flags: u32) |driver| { graph.fill(|| driver.create_graph(flags)) }
+    fn cuGraphAddKernelNode_v2(
+        node: Out<Handle>,
+        graph: Handle,
+        needs: In<Handle>,
+        need_count: usize,
+        params: In<KernelNodeParams>
+    ) |driver| {
+        let needs = needs.list(need_count)?;
+        let arguments = params.get()?.arguments()?;
+        node.fill(|| driver.add_kernel_node(graph, &needs, &arguments))
+    }
     fn cuGraphInstantiateWithFlags(exec: Out<Handle>, graph: Handle, flags: u64) |driver| {
         exec.fill(|| driver.instantiate(graph, flags))
     }
