@@ -10,6 +10,7 @@
 mod cooperation;
 mod failure;
 mod params;
+mod tensor_cores;
 
 use super::{Emitter, Kernel, Platform, Result, Ty, Unsupported, Value, convert::register_type};
 use crate::llvm::{
@@ -25,7 +26,7 @@ use hammock_ir::{
     tir::{Buffer, Loop, Stmt},
 };
 use hammock_kernels::{DeviceFunc, GpuKernel};
-use hammock_target::Target;
+use hammock_target::{Gpu, Target};
 use rustc_hash::FxHashSet;
 use std::cell::{Cell, RefCell};
 
@@ -35,6 +36,7 @@ const MAX_LOCAL_BYTES: i64 = 512 << 10;
 /// A CUDA device.
 #[derive(Default)]
 pub(super) struct Device {
+    gpu: Gpu,
     /// Messages of the kernel's device functions.
     messages: RefCell<Vec<Message>>,
     /// Code of the current function that records errors, if it can fail.
@@ -48,14 +50,15 @@ pub(super) struct Device {
 pub fn emit_device(
     module: &mut Module,
     kernel: &GpuKernel,
+    gpu: &Gpu,
     taken: &mut FxHashSet<String>,
 ) -> Result<(Vec<DeviceEntry>, Vec<Message>)> {
     let may_fail = kernel.device.iter().any(|func| failure::may_fail(&func.func.body));
     let symbols: Vec<String> = kernel.device.iter().map(|func| symbol(&func.name, taken)).collect();
-    let (mut functions, mut messages) = emit_functions(module, kernel, &symbols, may_fail)?;
+    let (mut functions, mut messages) = emit_functions(module, kernel, gpu, &symbols, may_fail)?;
     if may_fail && messages.is_empty() {
         // All checks hold. The runtime passes an error record only if there are messages.
-        (functions, messages) = emit_functions(module, kernel, &symbols, false)?;
+        (functions, messages) = emit_functions(module, kernel, gpu, &symbols, false)?;
     }
     functions.into_iter().for_each(|function| module.add(function));
     let entries = kernel.device.iter().zip(symbols).map(|(func, symbol)| DeviceEntry {
@@ -80,10 +83,11 @@ fn symbol(name: &str, taken: &mut FxHashSet<String>) -> String {
 fn emit_functions(
     module: &mut Module,
     kernel: &GpuKernel,
+    gpu: &Gpu,
     symbols: &[String],
     may_fail: bool,
 ) -> Result<(Vec<Function>, Vec<Message>)> {
-    let device = Device::default();
+    let device = Device { gpu: *gpu, ..Device::default() };
     let functions = kernel.device.iter().zip(symbols).map(|(func, symbol)| {
         device.shared_count.set(0);
         emit_function(module, kernel, func, &device, symbol, may_fail)
@@ -216,6 +220,10 @@ impl Platform for Device {
     }
 
     fn call(&self, e: &mut Emitter<'_, '_>, name: &str, args: &[PrimExpr], to: DType) -> Result<Option<Value>> {
+        // LLVM aborts the process if the architecture lacks an instruction.
+        if nvptx::needs(name, args) > self.gpu.capability {
+            return Err(Unsupported::Form("an instruction that the architecture lacks; tensor cores need sm_80"));
+        }
         e.device_call(name, args, to)
     }
 

@@ -1,6 +1,6 @@
 //! Code of one thread under construction: what it computes, where, and which loops it has.
 
-use super::{BlockThreads, Position};
+use super::{BlockThreads, Position, mma};
 use crate::{
     lower::gpu::loops::guarded,
     schedule::{Loop, LoopKind, StagePlan},
@@ -23,18 +23,23 @@ pub struct ThreadCode<'a> {
     pub open: Vec<bool>,
     /// True for copies of operands that are made.
     pub copied: Vec<bool>,
+    /// True if the two columns of a thread in an `mma.sync` are one vector.
+    pub has_column_pairs: bool,
 }
 
 impl<'a> ThreadCode<'a> {
     pub fn new(stage: &'a Stage, plan: &'a StagePlan, start: Position, threads: Option<BlockThreads>) -> Self {
         let open = (0..stage.axes.len()).map(|axis| is_open(stage, plan, axis)).collect();
         let copied = vec![false; plan.staged.len()];
-        ThreadCode { stage, plan, value: stage.value.clone(), start, threads, open, copied }
+        ThreadCode { stage, plan, value: stage.value.clone(), start, threads, open, copied, has_column_pairs: false }
     }
 
     /// Returns the number of iterations of one of the thread's loops.
     pub fn trip_count(&self, number: usize) -> PrimExpr {
         let l = &self.plan.loops[number];
+        if l.kind == LoopKind::Mma {
+            return PrimExpr::int64(mma::THREAD_RESULTS);
+        }
         let known = self.plan.trip_count(self.stage, number).map(PrimExpr::int64);
         known.unwrap_or_else(|| steps(&self.stage.axes[l.axis].extent, l.step))
     }
@@ -43,7 +48,8 @@ impl<'a> ThreadCode<'a> {
     /// loops over threads.
     pub fn is_uniform(&self, number: usize) -> bool {
         let l = &self.plan.loops[number];
-        let around_threads = self.plan.loops[number..].iter().any(|l| l.kind == LoopKind::Thread);
+        let around_threads =
+            self.plan.loops[number..].iter().any(|l| matches!(l.kind, LoopKind::Thread | LoopKind::Warp));
         let around_copies = self.plan.staged.iter().any(|staged| staged.inside > number);
         l.kind == LoopKind::Serial && (around_threads || around_copies)
     }
