@@ -14,7 +14,7 @@ mod tensor_cores;
 
 use super::{Emitter, Kernel, Platform, Result, Ty, Unsupported, Value, convert::register_type};
 use crate::llvm::{
-    Host,
+    DEVICE_ALIGNMENT, Host,
     arch::nvptx,
     device_code::{DeviceEntry, Message},
     text::{Function, Module},
@@ -22,7 +22,7 @@ use crate::llvm::{
 use failure::Failure;
 use hammock_ir::{
     DType, PrimExpr,
-    prim::IterVar,
+    prim::{IterVar, Var},
     tir::{Buffer, Loop, Stmt},
 };
 use hammock_kernels::{DeviceFunc, GpuKernel};
@@ -37,6 +37,8 @@ const MAX_LOCAL_BYTES: i64 = 512 << 10;
 #[derive(Default)]
 pub(super) struct Device {
     gpu: Gpu,
+    /// Pointers of the current function to whole tensors and workspaces.
+    aligned: RefCell<FxHashSet<Var>>,
     /// Messages of the kernel's device functions.
     messages: RefCell<Vec<Message>>,
     /// Code of the current function that records errors, if it can fail.
@@ -105,7 +107,8 @@ fn emit_function(
     may_fail: bool,
 ) -> Result<Function> {
     let func = &device.func;
-    let mut params = params::declare(kernel, device)?;
+    let (mut params, aligned) = params::declare(kernel, device)?;
+    platform.aligned.replace(aligned);
     if may_fail {
         params.extend([(Ty::pointer_to(nvptx::GLOBAL), "noalias align 8".to_owned()), (Ty::I64, String::new())]);
     }
@@ -146,6 +149,11 @@ impl Platform for Device {
 
     fn vector_bytes(&self) -> u32 {
         nvptx::MAX_ACCESS_BYTES
+    }
+
+    /// LLVM finds the alignment of short sums only.
+    fn base_alignment(&self, data: &Var) -> u64 {
+        if self.aligned.borrow().contains(data) { DEVICE_ALIGNMENT.into() } else { 1 }
     }
 
     fn report(&self, e: &mut Emitter<'_, '_>, kind: &str, texts: &[&str], values: &[&Value]) {
