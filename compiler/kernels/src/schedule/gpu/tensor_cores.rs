@@ -14,12 +14,15 @@ use hammock_loopnest::{
 };
 use hammock_target::Gpu;
 
-/// Rows, columns and reduction elements of an `mma.sync`.
-pub const MMA_SHAPE: [i64; 3] = [16, 8, 16];
-/// Reduction elements of a tile: a row of operands is as long as all banks of shared memory.
-const DEPTH: i64 = 64;
-/// Elements of 16 bytes, by which rows of a copy are padded: eight consecutive rows are in different banks.
-const ROW_PADDING: i64 = 8;
+/// Rows and columns of an `mma.sync`.
+pub const MMA_TILE: [i64; 2] = [16, 8];
+/// Bytes of the reduction elements of an `mma.sync`.
+const MMA_DEPTH_BYTES: i64 = 32;
+/// Bytes of a row of a matrix that `ldmatrix` loads. Rows of a copy are padded by as many: eight consecutive rows are in
+/// different banks.
+const MATRIX_ROW_BYTES: i64 = 16;
+/// Bytes of the reduction elements of a tile: a row of operands is as long as all banks of shared memory.
+const DEPTH_BYTES: i64 = 128;
 /// Tiles of a block and of a warp in rows and columns, the largest first.
 const TILES: [([i64; 2], [i64; 2]); 4] =
     [([128, 128], [64, 32]), ([128, 64], [32, 32]), ([64, 64], [32, 32]), ([32, 64], [16, 32])];
@@ -39,9 +42,9 @@ pub static RULE: Rule = Rule {
     name: "tensor_core_contraction",
     class: "contraction",
     why: "tensor cores multiply tiles of operands in shared memory",
-    doc: "Matches what contraction does, for operands of float16 or bfloat16 with sums of float32, on GPUs whose tensor \
-          cores multiply these 16 at a time (sm_80 and later). A block computes a tile of up to 128 x 128 results; for each 64 \
-          elements of the reduction, it copies both operands to shared memory, in accesses of 16 bytes where rows are \
+    doc: "Matches what contraction does, for operands of float16 or bfloat16 with sums of float32, and of 8-bit integers \
+          with sums of int32, on GPUs whose tensor cores multiply these 16 or 32 at a time (sm_80 and later). A block computes a tile of up to 128 x 128 results; for each 128 \
+          bytes of the reduction, it copies both operands to shared memory, in accesses of 16 bytes where rows are \
           aligned. Copies are asynchronous, and up to three tiles ahead. A warp has up to 64 x 32 results, in registers: it loads operands by ldmatrix, and multiplies \
           them by mma.sync. The epilogue runs in registers. Not with --strict-order.",
     plan: |stage, ctx| plan(stage, ctx),
@@ -49,17 +52,36 @@ pub static RULE: Rule = Rule {
 
 /// Returns the operands of a contraction that tensor cores compute, as they are stored.
 pub fn operands<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<[&'a PrimExpr; 2]> {
-    let gpu = ctx.gpu.filter(|_| !ctx.strict_order && stage.buffer.dtype == DType::FLOAT32)?;
+    let gpu = ctx.gpu.filter(|_| !ctx.strict_order)?;
     let (a, b) = contraction_operands(stage).filter(|_| stage.arg_result.is_none())?;
     let (a, b) = (stored(a), stored(b));
-    let is_supported = a.dtype() == b.dtype() && multiplies(gpu, a.dtype());
+    let is_supported = a.dtype() == b.dtype() && sums(gpu, a.dtype()) == Some(stage.buffer.dtype);
     (is_supported && is_load(a) && is_load(b)).then_some([a, b])
 }
 
-/// Returns true if tensor cores of a GPU multiply operands of a dtype in tiles of [`MMA_SHAPE`].
-fn multiplies(gpu: &Gpu, dtype: DType) -> bool {
-    let is_half = dtype == DType::FLOAT16 || dtype == DType::BFLOAT16;
-    is_half && gpu.capability >= (8, 0) && gpu.has_tensor_cores_for(dtype)
+/// Returns the dtype of sums of operands of a dtype, if tensor cores multiply these.
+fn sums(gpu: &Gpu, dtype: DType) -> Option<DType> {
+    let sums = match dtype {
+        DType::FLOAT16 | DType::BFLOAT16 => DType::FLOAT32,
+        DType::INT8 | DType::UINT8 => DType::INT32,
+        _ => return None,
+    };
+    (gpu.capability >= (8, 0) && gpu.has_tensor_cores_for(dtype)).then_some(sums)
+}
+
+/// Returns the number of reduction elements of an `mma.sync`.
+pub fn mma_depth(dtype: DType) -> i64 {
+    MMA_DEPTH_BYTES / dtype.bytes() as i64
+}
+
+/// Returns the number of elements of a row of a matrix that `ldmatrix` loads.
+pub fn matrix_row(dtype: DType) -> i64 {
+    MATRIX_ROW_BYTES / dtype.bytes() as i64
+}
+
+/// Returns true if `ldmatrix` transposes matrices of elements of a dtype.
+pub fn can_transpose(dtype: DType) -> bool {
+    dtype.bits == 16
 }
 
 /// Returns an operand before it is converted to the dtype of the sums.
@@ -75,7 +97,8 @@ fn is_load(e: &PrimExpr) -> bool {
 }
 
 fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
-    operands(stage, ctx)?;
+    let [operand, _] = operands(stage, ctx)?;
+    let bytes = operand.dtype().bytes() as i64;
     let Axes { rows, columns, m, n, k } = axes(stage, ctx)?;
     let extent = |axis: usize| size(&stage.axes[axis].extent);
     if [m, n, k].into_iter().any(|axis| extent(axis) < MIN_EXTENT) {
@@ -89,8 +112,8 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let mut loops: Vec<Loop> = others.into_iter().map(|axis| of_kind(axis, 1, LoopKind::Block)).collect();
     loops.extend([of_kind(m, block[0], LoopKind::Block), of_kind(n, block[1], LoopKind::Block)]);
     loops.extend((0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce && *axis != k).map(Loop::serial));
-    let [mma_m, mma_n, mma_k] = MMA_SHAPE;
-    let depth = DEPTH.min((extent(k) + mma_k - 1) / mma_k * mma_k);
+    let ([mma_m, mma_n], mma_k) = (MMA_TILE, mma_depth(operand.dtype()));
+    let depth = (DEPTH_BYTES / bytes).min((extent(k) + mma_k - 1) / mma_k * mma_k);
     loops.push(Loop::with_step(k, depth));
     let inside = loops.len();
     let first = copy(stage, stored(rows), [(k, depth), (m, block[0])], inside)?;
@@ -131,13 +154,16 @@ fn copy(stage: &Stage, operand: &PrimExpr, axes: [(usize, i64); 2], inside: usiz
     }
     let [along_k, along_results] = axes;
     let is_contiguous_in_results = vectors::contiguous_axis(stage, operand) == Some(along_results.0);
-    let [outer, inner] = if is_contiguous_in_results { [along_k, along_results] } else { [along_results, along_k] };
+    let is_transposed = is_contiguous_in_results && can_transpose(operand.dtype());
+    let [outer, inner] = if is_transposed { [along_k, along_results] } else { [along_results, along_k] };
     let mut staged = Staged::new(load, inside, vec![outer.0, inner.0]);
-    staged.padded.insert(inner.0, inner.1 + ROW_PADDING);
+    staged.padded.insert(inner.0, inner.1 + matrix_row(operand.dtype()));
     let thread = |axis, step| Loop { axis, step, kind: LoopKind::Thread };
     let lanes = vectors::load_lanes(operand, &stage.axes[inner.0]);
     staged.copy = super::cooperative_copy(match lanes {
         Some(lanes) => vec![thread(0, 1), thread(1, lanes), Loop::vector(1)],
+        // Consecutive threads read consecutive elements.
+        None if is_contiguous_in_results && !is_transposed => vec![thread(1, 1), thread(0, 1)],
         None => vec![thread(0, 1), thread(1, 1)],
     });
     Some(staged)

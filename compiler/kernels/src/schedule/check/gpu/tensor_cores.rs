@@ -5,16 +5,14 @@ use crate::schedule::{
     Loop, LoopKind, Staged,
     gpu::{
         copy_extents, copy_shape,
-        tensor_cores::{MMA_SHAPE, operands},
+        tensor_cores::{MMA_TILE, can_transpose, matrix_row, mma_depth, operands},
     },
 };
-use hammock_ir::PrimExpr;
+use hammock_ir::{DType, PrimExpr};
 use hammock_loopnest::{access::parts, index::same_expr};
 
 /// Loops of a warp: steps over the reduction and tiles, then an `mma.sync`.
 const WARP_LOOPS: usize = 6;
-/// Elements of a row of an 8 x 8 matrix, 16 bytes.
-const MATRIX_ROW: i64 = 8;
 
 impl Check<'_> {
     /// Checks the loops over warps, and those that tensor cores compute.
@@ -23,14 +21,17 @@ impl Check<'_> {
         let is_own = |l: &Loop| matches!(l.kind, LoopKind::Warp | LoopKind::Mma);
         let Some(first) = loops.iter().position(is_own) else { return Ok(()) };
         let Some(operands) = operands(self.stage, &self.ctx) else {
-            let message = "tensor cores do not compute this stage: they multiply float16 or bfloat16 from sm_80 on, with \
-                           sums of float32";
+            let message = "tensor cores do not compute this stage: from sm_80 on, they multiply float16 or bfloat16 with \
+                           sums of float32, and 8-bit integers with sums of int32";
             return violation(Item::Loop(first), message, "leave out `warp` and `mma`");
         };
-        let Some((axes, warps)) = self.warp_loops() else {
+        let depth = mma_depth(operands[0].dtype());
+        let Some((axes, warps)) = self.warp_loops(depth) else {
             let message = "`mma` loops are the innermost ones of a warp";
-            let help = "write `M by 16 warp, N by 16 warp, K by 16 unrolled, M by 16 unrolled, N by 8 unrolled, M mma, N \
-                        mma, K mma` with other steps of `warp`";
+            let help = format!(
+                "write `M by 16 warp, N by 16 warp, K by {depth} unrolled, M by 16 unrolled, N by 8 unrolled, M mma, N mma, \
+                 K mma` with other steps of `warp`"
+            );
             return violation(Item::Loop(first), message, help);
         };
         let outer = &loops[..warps];
@@ -38,18 +39,18 @@ impl Check<'_> {
             let message = "around the loops over warps are `block` and serial loops only";
             return violation(Item::Loop(other), message, "change its kind");
         }
-        self.check_tiles(axes, warps)?;
+        self.check_tiles(axes, depth, warps)?;
         self.check_operands(operands, axes, warps)
     }
 
     /// Returns the axes of rows, columns and the reduction, and the number of loops around those over warps.
-    fn warp_loops(&self) -> Option<([usize; 3], usize)> {
+    fn warp_loops(&self, mma_k: i64) -> Option<([usize; 3], usize)> {
         let loops = &self.plan.loops;
         let own = loops.len().checked_sub(WARP_LOOPS)?;
         let axes @ [m, n, k] = self.plan.mma_axes()?;
         let is_tile =
             |l: &Loop, axis: usize, step: i64| l.axis == axis && l.step == step && l.kind == LoopKind::Unrolled;
-        let [mma_m, mma_n, mma_k] = MMA_SHAPE;
+        let [mma_m, mma_n] = MMA_TILE;
         let tiles = [(k, mma_k), (m, mma_m), (n, mma_n)];
         let has_tiles = loops[own..].iter().zip(tiles).all(|(l, (axis, step))| is_tile(l, axis, step));
         let is_contraction =
@@ -60,9 +61,9 @@ impl Check<'_> {
     }
 
     /// Checks that a warp has whole tiles.
-    fn check_tiles(&self, [m, n, k]: [usize; 3], warps: usize) -> Checked {
+    fn check_tiles(&self, [m, n, k]: [usize; 3], mma_k: i64, warps: usize) -> Checked {
         let tiles = self.plan.loops.len() - WARP_LOOPS;
-        let [mma_m, mma_n, mma_k] = MMA_SHAPE;
+        let [mma_m, mma_n] = MMA_TILE;
         // `ldmatrix` loads the operands of two tiles of columns at once.
         for (axis, inside, step) in [(m, tiles, mma_m), (n, tiles, 2 * mma_n), (k, warps, mma_k)] {
             if self.plan.range(axis, inside).is_none_or(|range| range % step != 0) {
@@ -87,10 +88,14 @@ impl Check<'_> {
                 && staged.axes.len() == 2
                 && staged.axes.contains(&k)
                 && staged.axes.contains(&own);
-            if !is_operand || !is_tile || !self.has_aligned_rows(staged) || part.uses(m_var) == part.uses(n_var) {
+            if !is_operand
+                || !is_tile
+                || !self.has_matrix_rows(staged, part.dtype(), k)
+                || part.uses(m_var) == part.uses(n_var)
+            {
                 let message =
                     "tensor cores read this operand from tiles whose rows are multiples of 16 bytes".to_owned();
-                let help = "copy it before the first `warp`, along its axis of results and the reduction, padded to a multiple of 8";
+                let help = "copy it before the first `warp`, along its axis of results and the reduction, padded to a multiple of 16 bytes; rows of 8-bit integers go along the reduction";
                 return violation(Item::Copy(index), message, help);
             }
             has[usize::from(own == n)] = true;
@@ -101,9 +106,11 @@ impl Check<'_> {
         }
     }
 
-    fn has_aligned_rows(&self, staged: &Staged) -> bool {
+    /// Returns true if `ldmatrix` loads rows of a copy: aligned ones, which go along the reduction unless it transposes.
+    fn has_matrix_rows(&self, staged: &Staged, dtype: DType, k: usize) -> bool {
         let extents = copy_extents(self.stage, self.plan, staged);
         let row = extents.and_then(|extents| copy_shape(staged, &extents).last().copied());
-        row.is_some_and(|row| row % MATRIX_ROW == 0)
+        let is_aligned = row.is_some_and(|row| row % matrix_row(dtype) == 0);
+        is_aligned && (can_transpose(dtype) || staged.axes.last() == Some(&k))
     }
 }

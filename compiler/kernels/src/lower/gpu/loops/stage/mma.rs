@@ -10,7 +10,7 @@ use crate::{
     lower::gpu::loops::guarded,
     schedule::{
         Loop, LoopKind,
-        gpu::tensor_cores::{MMA_SHAPE, stored},
+        gpu::tensor_cores::{MMA_TILE, matrix_row, mma_depth, stored},
     },
 };
 use hammock_ir::{
@@ -26,8 +26,8 @@ use hammock_loopnest::{
 
 /// Results of a thread in an `mma.sync`, along rows and along columns.
 pub const THREAD_RESULTS: i64 = 2;
-/// Elements of a thread in the tiles that an `ldmatrix` of four 8 x 8 matrices loads.
-const LOADED_ELEMENTS: i64 = 8;
+/// Elements along the axis of results of the tiles that an `ldmatrix` of four matrices loads.
+const LOADED_RESULTS: i64 = 16;
 
 /// A tile of an operand, in registers.
 struct Fragments<'a> {
@@ -38,6 +38,8 @@ struct Fragments<'a> {
     k: usize,
     /// True if a matrix in shared memory is the transpose of the one that `mma.sync` takes.
     transposes: bool,
+    /// Elements of a thread in the tiles that an `ldmatrix` of four matrices loads, 16 bytes.
+    loaded: i64,
     /// True if the first two of the four matrices of an `ldmatrix` are one above the other in shared memory, otherwise
     /// side by side.
     is_tall: bool,
@@ -57,7 +59,7 @@ impl ThreadCode<'_> {
         let is_column = self.plan.mma_axes().is_some_and(|[_, n, _]| n == l.axis);
         let (quad, step) = match is_column {
             true => (scaled(self.lane().floormod(PrimExpr::int64(4)), THREAD_RESULTS), 1),
-            false => (self.lane().floordiv(PrimExpr::int64(4)), MMA_SHAPE[0] / THREAD_RESULTS),
+            false => (self.lane().floordiv(PrimExpr::int64(4)), MMA_TILE[0] / THREAD_RESULTS),
         };
         let first = Cursor { at: from.at.moved_in_thread(l.axis, quad), ..from.clone() };
         let var = Var::int64(self.stage.axes[l.axis].var.name().clone());
@@ -124,10 +126,11 @@ impl ThreadCode<'_> {
             name = buffer.name.to_string();
             along_k = indices.last().is_some_and(|last| last.uses(&self.stage.axes[k].var));
         }
-        let size = vec![PrimExpr::int64(count * LOADED_ELEMENTS)];
+        let loaded = matrix_row(operand.dtype());
+        let size = vec![PrimExpr::int64(count * loaded)];
         let registers = Buffer::scoped(format!("{name}_fragments"), size, operand.dtype(), "local");
         // The instruction takes rows of A and columns of B along the reduction.
-        Fragments { operand, registers, axis, k, transposes: !along_k, is_tall: is_rows == along_k }
+        Fragments { operand, registers, axis, k, loaded, transposes: !along_k, is_tall: is_rows == along_k }
     }
 
     /// Returns the loads of `count` consecutive tiles of 16 x 16 elements at a position.
@@ -136,15 +139,15 @@ impl ThreadCode<'_> {
         let c = PrimExpr::int64;
         // Lanes give addresses of rows of 16 bytes: 8 for each of four matrices.
         let (row, column) = match of.is_tall {
-            true => (lane.clone().floormod(c(16)), scaled(lane.floordiv(c(16)), 8)),
+            true => (lane.clone().floormod(c(16)), scaled(lane.floordiv(c(16)), of.loaded)),
             false => {
                 let row = lane.clone().floormod(c(8)) + scaled(lane.clone().floordiv(c(16)), 8);
-                (row, scaled(lane.floordiv(c(8)).floormod(c(2)), 8))
+                (row, scaled(lane.floordiv(c(8)).floormod(c(2)), of.loaded))
             }
         };
         let tile = Var::int64("tile");
         let (along_axis, along_k) = if of.transposes { (column, row) } else { (row, column) };
-        let at = at.moved_in_thread(of.axis, scaled(tile.expr(), 16)).moved_in_thread(of.axis, along_axis);
+        let at = at.moved_in_thread(of.axis, scaled(tile.expr(), LOADED_RESULTS)).moved_in_thread(of.axis, along_axis);
         let at = at.moved_in_thread(of.k, along_k).all();
         let element = of.operand.substitute(&substitution(&self.stage.axes, &at));
         let address = PrimExpr::intrin("address_of", vec![element], DType::HANDLE);
@@ -153,7 +156,7 @@ impl ThreadCode<'_> {
             PrimExpr::int32(4),
             PrimExpr::str(".b16"),
             of.registers.data.expr(),
-            scaled(tile.expr(), LOADED_ELEMENTS),
+            scaled(tile.expr(), of.loaded),
             address,
             c(0),
         ];
@@ -166,15 +169,15 @@ impl ThreadCode<'_> {
         let (row, column) = (Var::int64("row_tile"), Var::int64("column_tile"));
         let slot =
             sum(&scaled(row.expr(), self.slot_stride(tiles)), &scaled(column.expr(), self.slot_stride(tiles + 1)));
-        let dtype = if a.registers.dtype.is_float16() { "fp16" } else { "bf16" };
-        let [m, n, k] = MMA_SHAPE;
-        let shape = format!("m{m}n{n}k{k}");
-        let words = [&*shape, "row", "col", dtype, dtype, "fp32"].map(PrimExpr::str);
+        let (dtype, sum_dtype) = (mma_dtype(a.registers.dtype), mma_dtype(sums.dtype));
+        let [m, n] = MMA_TILE;
+        let shape = format!("m{m}n{n}k{}", mma_depth(a.registers.dtype));
+        let words = [&*shape, "row", "col", dtype, dtype, sum_dtype].map(PrimExpr::str);
         let operands = [
             a.registers.data.expr(),
-            scaled(row.expr(), LOADED_ELEMENTS),
+            scaled(row.expr(), a.loaded),
             b.registers.data.expr(),
-            scaled(column.expr(), LOADED_ELEMENTS / 2),
+            scaled(column.expr(), b.loaded / 2),
             sums.data.expr(),
             slot,
             PrimExpr::bool(false),
@@ -183,5 +186,17 @@ impl ThreadCode<'_> {
         let inner =
             Stmt::for_kind(column, self.trip_count(tiles + 1), ForKind::Unrolled, Stmt::new(StmtKind::Evaluate(mma)));
         Stmt::for_kind(row, self.trip_count(tiles), ForKind::Unrolled, inner)
+    }
+}
+
+/// Returns the name of a dtype in `ptx_mma`.
+fn mma_dtype(dtype: DType) -> &'static str {
+    match dtype {
+        DType::FLOAT16 => "fp16",
+        DType::BFLOAT16 => "bf16",
+        DType::INT8 => "int8",
+        DType::UINT8 => "uint8",
+        DType::INT32 => "int32",
+        _ => "fp32",
     }
 }
