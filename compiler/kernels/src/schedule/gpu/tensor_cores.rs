@@ -9,7 +9,7 @@ use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind};
 use hammock_loopnest::{
     Stage,
-    access::{contraction_operands, is_copyable, parts, size, spatial},
+    access::{contraction_operands, is_copyable, load_stride, parts, size, spatial},
     index::same_expr,
 };
 use hammock_target::Gpu;
@@ -111,14 +111,18 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let of_kind = |axis, step, kind| Loop { axis, step, kind };
     let mut loops: Vec<Loop> = others.into_iter().map(|axis| of_kind(axis, 1, LoopKind::Block)).collect();
     loops.extend([of_kind(m, block[0], LoopKind::Block), of_kind(n, block[1], LoopKind::Block)]);
-    loops.extend((0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce && *axis != k).map(Loop::serial));
     let ([mma_m, mma_n], mma_k) = (MMA_TILE, mma_depth(operand.dtype()));
     let depth = (DEPTH_BYTES / bytes).min((extent(k) + mma_k - 1) / mma_k * mma_k);
-    loops.push(Loop::with_step(k, depth));
+    let steps = |axis: usize, step: i64| stage.axes[axis].extent.as_int().map(|extent| (extent + step - 1) / step);
+    let reduced = (0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce && *axis != k).map(Loop::serial);
+    let mut reduced: Vec<Loop> = reduced.chain([Loop::with_step(k, depth)]).collect();
+    // Copies run ahead in the innermost loop: not one of a single iteration, if there is another, as in a window.
+    reduced.sort_by_key(|l| steps(l.axis, l.step) != Some(1));
+    let is_pipelined = reduced.last().is_some_and(|l| steps(l.axis, l.step) != Some(1));
+    loops.extend(reduced);
     let inside = loops.len();
     let first = copy(stage, stored(rows), [(k, depth), (m, block[0])], inside)?;
     let second = copy(stage, stored(columns), [(k, depth), (n, block[1])], inside)?;
-    let is_pipelined = stage.axes[k].extent.as_int().is_none_or(|extent| extent > depth);
     loops.extend([of_kind(m, warp[0], LoopKind::Warp), of_kind(n, warp[1], LoopKind::Warp)]);
     loops.extend([(k, mma_k), (m, mma_m), (n, mma_n)].map(|(axis, step)| of_kind(axis, step, LoopKind::Unrolled)));
     loops.extend([m, n, k].map(|axis| of_kind(axis, 1, LoopKind::Mma)));
@@ -146,15 +150,21 @@ fn tile(extents: [i64; 2], batch: i64, gpu: &Gpu) -> ([i64; 2], [i64; 2]) {
 }
 
 /// Returns the copy of an operand along two axes of these sizes. Its rows are along the axis in which the operand is
-/// contiguous, padded so that `ldmatrix` has no bank conflicts.
+/// contiguous or has a short stride, padded so that `ldmatrix` has no bank conflicts.
 fn copy(stage: &Stage, operand: &PrimExpr, axes: [(usize, i64); 2], inside: usize) -> Option<Staged> {
     let load = parts(stage).iter().position(|part| same_expr(part, operand))?;
     if !is_copyable(stage, operand) {
         return None;
     }
     let [along_k, along_results] = axes;
-    let is_contiguous_in_results = vectors::contiguous_axis(stage, operand) == Some(along_results.0);
-    let is_transposed = is_contiguous_in_results && can_transpose(operand.dtype());
+    let contiguous = vectors::contiguous_axis(stage, operand);
+    let has_short_stride = || load_stride(operand, &stage.axes[along_results.0].var).is_some();
+    let is_read_along_results = match contiguous {
+        Some(axis) if axis == along_results.0 => true,
+        Some(axis) if axis == along_k.0 => false,
+        _ => has_short_stride(),
+    };
+    let is_transposed = is_read_along_results && can_transpose(operand.dtype());
     let [outer, inner] = if is_transposed { [along_k, along_results] } else { [along_results, along_k] };
     let mut staged = Staged::new(load, inside, vec![outer.0, inner.0]);
     staged.padded.insert(inner.0, inner.1 + matrix_row(operand.dtype()));
@@ -162,8 +172,8 @@ fn copy(stage: &Stage, operand: &PrimExpr, axes: [(usize, i64); 2], inside: usiz
     let lanes = vectors::load_lanes(operand, &stage.axes[inner.0]);
     staged.copy = super::cooperative_copy(match lanes {
         Some(lanes) => vec![thread(0, 1), thread(1, lanes), Loop::vector(1)],
-        // Consecutive threads read consecutive elements.
-        None if is_contiguous_in_results && !is_transposed => vec![thread(1, 1), thread(0, 1)],
+        // Consecutive threads read elements near each other.
+        None if is_read_along_results && !is_transposed => vec![thread(1, 1), thread(0, 1)],
         None => vec![thread(0, 1), thread(1, 1)],
     });
     Some(staged)

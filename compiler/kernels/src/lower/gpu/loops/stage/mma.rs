@@ -5,7 +5,12 @@
 //! two rows, `lane / 4` and 8 more, and two consecutive columns from `lane % 4 * 2` on. An operand whose rows in shared
 //! memory are along the other axis than the instruction needs is transposed by `ldmatrix.trans`.
 
-use super::{Position, nest::Cursor, scaled, sum, thread::ThreadCode};
+use super::{
+    Position,
+    nest::Cursor,
+    scaled, sum,
+    thread::{THREAD_RESULTS, ThreadCode},
+};
 use crate::{
     lower::gpu::loops::guarded,
     schedule::{
@@ -24,8 +29,6 @@ use hammock_loopnest::{
     substitution,
 };
 
-/// Results of a thread in an `mma.sync`, along rows and along columns.
-pub const THREAD_RESULTS: i64 = 2;
 /// Elements along the axis of results of the tiles that an `ldmatrix` of four matrices loads.
 const LOADED_RESULTS: i64 = 16;
 

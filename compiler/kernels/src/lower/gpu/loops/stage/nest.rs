@@ -64,7 +64,7 @@ impl ThreadCode<'_> {
         }
         if let Some(stages) = pipeline::stages(self, number + 1) {
             let inside = |code: &ThreadCode, at: Position| code.nest(&next(at, from.slot.clone()), has, body);
-            return pipeline::pipelined(self, from, stages, &inside);
+            return pipeline::pipelined(self, (number, &from.at), stages, &inside);
         }
         let var = Var::int64(self.stage.axes[l.axis].var.name().clone());
         let by = scaled(var.expr(), l.step);

@@ -7,7 +7,6 @@
 use super::{
     Position,
     copies::{self, Tile},
-    nest::Cursor,
     scaled,
     thread::ThreadCode,
 };
@@ -28,14 +27,19 @@ pub fn stages(code: &ThreadCode, number: usize) -> Option<i64> {
     own.next().map(|(staged, _)| staged.stages).filter(|stages| *stages > 1)
 }
 
-/// Returns a loop with copies in stages. `body` gets the position of an iteration.
-pub fn pipelined(code: &ThreadCode, from: &Cursor, stages: i64, body: &dyn Fn(&ThreadCode, Position) -> Stmt) -> Stmt {
-    let l = &code.plan.loops[from.number];
-    let count = code.trip_count(from.number);
-    let mut all = copies::due(code, from.number + 1);
+/// Returns the loop inside of `number` others with copies in stages, from a position on. `body` gets the position of an iteration.
+pub fn pipelined(
+    code: &ThreadCode,
+    (number, from): (usize, &Position),
+    stages: i64,
+    body: &dyn Fn(&ThreadCode, Position) -> Stmt,
+) -> Stmt {
+    let l = &code.plan.loops[number];
+    let count = code.trip_count(number);
+    let mut all = copies::due(code, number + 1);
     all.iter_mut().for_each(|(_, copy)| copy.add_stages(stages));
     let start = |iteration: PrimExpr| {
-        let at = from.at.moved(l.axis, scaled(iteration.clone(), l.step));
+        let at = from.moved(l.axis, scaled(iteration.clone(), l.step));
         let tile = Tile { from: &at, slot: Some(iteration.clone().floormod(PrimExpr::int64(stages))) };
         let copied = Stmt::seq(all.iter().map(|(_, copy)| copy.stmt(&tile)).collect::<Vec<_>>());
         let is_inside = iteration.as_int().zip(count.as_int()).is_some_and(|(own, count)| own < count);
@@ -43,7 +47,7 @@ pub fn pipelined(code: &ThreadCode, from: &Cursor, stages: i64, body: &dyn Fn(&T
         Stmt::seq([copied, call("ptx_commit_group", Vec::new())])
     };
     let var = Var::int64(code.stage.axes[l.axis].var.name().clone());
-    let at = from.at.moved(l.axis, scaled(var.expr(), l.step));
+    let at = from.moved(l.axis, scaled(var.expr(), l.step));
     let mut reader = code.clone();
     let tile = Tile { from: &at, slot: Some(var.expr().floormod(PrimExpr::int64(stages))) };
     all.iter().for_each(|(index, copy)| copy.replace(&mut reader, *index, &tile));
@@ -54,7 +58,7 @@ pub fn pipelined(code: &ThreadCode, from: &Cursor, stages: i64, body: &dyn Fn(&T
         body(&reader, at.clone()),
     ];
     // The next time, copies must not overtake this one's last iterations.
-    let is_repeated = code.plan.loops[..from.number].iter().any(|l| l.kind == LoopKind::Serial);
+    let is_repeated = code.plan.loops[..number].iter().any(|l| l.kind == LoopKind::Serial);
     let stmts = all.iter().map(|(_, copy)| copy.allocation());
     let stmts = stmts.chain((0..stages - 1).map(|stage| start(PrimExpr::int64(stage))));
     let body = Stmt::new(StmtKind::Seq(iteration.into()));

@@ -1,12 +1,15 @@
 //! Code of one thread under construction: what it computes, where, and which loops it has.
 
-use super::{BlockThreads, Position, mma};
+use super::{BlockThreads, Position};
 use crate::{
     lower::gpu::loops::guarded,
     schedule::{Loop, LoopKind, StagePlan},
 };
 use hammock_ir::{PrimExpr, tir::Stmt};
 use hammock_loopnest::{Stage, steps, substitution};
+
+/// Results of a thread in an `mma.sync`, along rows and along columns.
+pub const THREAD_RESULTS: i64 = 2;
 
 /// Code of one thread under construction.
 #[derive(Clone)]
@@ -38,7 +41,7 @@ impl<'a> ThreadCode<'a> {
     pub fn trip_count(&self, number: usize) -> PrimExpr {
         let l = &self.plan.loops[number];
         if l.kind == LoopKind::Mma {
-            return PrimExpr::int64(mma::THREAD_RESULTS);
+            return PrimExpr::int64(THREAD_RESULTS);
         }
         let known = self.plan.trip_count(self.stage, number).map(PrimExpr::int64);
         known.unwrap_or_else(|| steps(&self.stage.axes[l.axis].extent, l.step))
