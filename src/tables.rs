@@ -201,7 +201,8 @@ checked against the stage.
 /// What comes before the rules for GPUs.
 const GPU_RULES_DOC: &str = "
 Kernels for GPUs have rules of their own. A loop is `grid N` (one iteration for each thread, in blocks of N), `block` (one for
-each block) or `thread` (one for each thread of a block); others run in a thread.
+each block), `thread` (one for each thread of a block), `warp` (one for each of its warps) or `mma` (the three innermost loops
+of a contraction on tensor cores); others run in a thread.
 ";
 
 impl Rules {

@@ -265,3 +265,114 @@ fn device_code_can_be_written_and_listed() {
     let listed = stdout(hammock(&folder, &["inspect", &library, "--stats"]));
     assert!(listed.contains("Device functions for sm_90:\n  add_kernel of add:"), "{listed}");
 }
+
+/// A dense layer. Sizes are rows, columns and the reduction; `weight` is its weight's shape, and `product` multiplies.
+fn layer(dtype: &str, [m, n, k]: [&str; 3], transposed: bool) -> String {
+    let (weight, product) = match transposed {
+        true => (format!("{n}, {k}"), "R.matmul(x, R.permute_dims(w)"),
+        false => (format!("{k}, {n}"), "R.matmul(x, w"),
+    };
+    let sums = if dtype == "int8" { "int32" } else { dtype };
+    let out = if dtype == "int8" { ", out_dtype=\"int32\")" } else { ")" };
+    format!(
+        "\
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(({m}, {k}), \"{dtype}\"), w: R.Tensor(({weight}), \"{dtype}\"), b: R.Tensor(({n},), \"{sums}\")):
+        with R.dataflow():
+            a = {product}{out}
+            y = R.nn.relu(R.add(a, b))
+            R.output(y)
+        return y
+"
+    )
+}
+
+/// Runs a program of a folder on the CPU and on the device, and compares the results; returns the kernels' counters.
+fn counters(folder: &Path, run: &[&str]) -> String {
+    let driver = hammock_cuda_emulator::library::folder().unwrap();
+    let [results, counters] = ["cpu.npz", "counters"].map(|name| folder.join(name).display().to_string());
+    stdout(hammock(folder, &[run, &["--output", &results]].concat()));
+    let _ = std::fs::remove_file(&counters);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    // Sums are in another order, so narrow floats may round to a neighbour.
+    command.args(run).args(CUDA).args(["--expect", &results, "--rtol", "0.01", "--atol", "0.02"]);
+    command.current_dir(folder).env("LD_LIBRARY_PATH", driver).env("CUDA_EMULATOR_COUNTERS", &counters);
+    stdout(command.output().unwrap());
+    std::fs::read_to_string(&counters).unwrap()
+}
+
+/// Sums the counters of this name of all kernels.
+fn counted(counters: &str, name: &str) -> u64 {
+    let key = format!("\"{name}\":");
+    let values =
+        counters.lines().filter_map(|line| line.split_once(&key)?.1.split([',', '}']).next()?.parse::<u64>().ok());
+    values.sum()
+}
+
+#[test]
+fn contractions_run_on_tensor_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |dtype: &str, sizes: [i64; 3], is_dynamic: bool, transposed: bool| {
+        let constants = sizes.map(|size| size.to_string());
+        let names = if is_dynamic { ["\"m\"", "\"n\"", "\"k\""] } else { constants.each_ref().map(String::as_str) };
+        std::fs::write(folder.path().join("layer.py"), layer(dtype, names, transposed)).unwrap();
+        let [m, n, k] = sizes;
+        let weight = if transposed { format!("{n},{k}") } else { format!("{k},{n}") };
+        let sums = if dtype == "int8" { "int32" } else { dtype };
+        let shapes = [(format!("{m},{k}"), dtype), (weight, dtype), (n.to_string(), sums)];
+        let args = shapes.iter().flat_map(|(shape, dtype)| ["--arg".to_owned(), format!("random({shape}):{dtype}")]);
+        let args: Vec<String> = ["run".to_owned(), "layer.py".to_owned()].into_iter().chain(args).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        counters(folder.path(), &args)
+    };
+    // One, primes, less than a tile, several tiles; with aligned rows and without.
+    let shapes = [[1, 1, 1], [2, 3, 5], [17, 31, 47], [64, 72, 128], [33, 65, 129], [67, 8, 16], [129, 40, 200]];
+    for (number, sizes) in shapes.into_iter().enumerate() {
+        for dtype in ["float16", "bfloat16", "int8"] {
+            let is_dynamic = number % 2 == 0;
+            let counters = run(dtype, sizes, is_dynamic, number % 3 == 0);
+            let expected = is_dynamic || sizes.iter().all(|size| *size >= 8);
+            assert_eq!(counted(&counters, "mma") > 0, expected, "{dtype} {sizes:?} {is_dynamic}: {counters}");
+        }
+    }
+    for dtype in ["float16", "bfloat16"] {
+        let counters = run(dtype, [96, 128, 256], false, false);
+        let layer: String = counters.lines().filter(|line| counted(line, "mma") > 0).collect();
+        assert_eq!(counted(&layer, "bank_conflicts"), 0, "{counters}");
+    }
+}
+
+#[test]
+fn convolutions_run_on_tensor_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    // Channels last, and channels first with strides; an odd number of channels is no multiple of a tile.
+    let cases = [
+        ("1, 9, 10, 64", "3, 3, 64, 40", "padding=[1, 1], data_layout=\"NHWC\", kernel_layout=\"HWIO\""),
+        ("2, 13, 17, 18", "24, 13, 3, 3", "padding=[1, 1], strides=[2, 2]"),
+    ];
+    for (input, weight, attributes) in cases {
+        let module = format!(
+            "\
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(({input}), \"float16\"), w: R.Tensor(({weight}), \"float16\")):
+        with R.dataflow():
+            y = R.nn.relu(R.nn.conv2d(x, w, {attributes}))
+            R.output(y)
+        return y
+"
+        );
+        std::fs::write(folder.path().join("conv.py"), module).unwrap();
+        let args = [input, weight].map(|shape| format!("random({shape}):float16").replace(' ', ""));
+        let run = ["run", "conv.py", "--arg", &args[0], "--arg", &args[1]];
+        let counters = counters(folder.path(), &run);
+        assert!(counted(&counters, "mma") > 0, "{counters}");
+    }
+}

@@ -46,6 +46,8 @@ impl Interpreter {
                 self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
             }
             (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
+            ("ptx_commit_group" | "ptx_wait_group", _) => Ok(Value::Void),
+            ("ptx_cp_async", args) => self.copy_async(args, e.dtype()),
             (LAUNCH_KERNEL, args) => self.launch_kernel(args),
             (shuffle, [_, value, by, width, _]) if let Some(shuffle) = simt::Shuffle::named(shuffle) => {
                 self.shuffled(shuffle, value, by, width)

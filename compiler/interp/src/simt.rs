@@ -3,6 +3,8 @@
 //! A statement without barriers and exchanges runs to its end on each thread in turn. Others run on all threads at
 //! once, so their conditions and extents must be the same for all.
 
+mod tensor_cores;
+
 use crate::{
     Fault, Interpreter, Value,
     races::{Actor, Races},
@@ -173,6 +175,12 @@ impl Interpreter {
             StmtKind::Evaluate(e) if e.as_intrin("tvm_storage_sync").is_some() => {
                 block.phase += 1;
                 Ok(())
+            }
+            StmtKind::Evaluate(e) if let Some(call) = e.as_intrin("ptx_ldmatrix") => {
+                self.load_matrices(&call.args, e.dtype(), block)
+            }
+            StmtKind::Evaluate(e) if let Some(call) = e.as_intrin("ptx_mma") => {
+                self.multiply_matrices(&call.args, block)
             }
             _ => self.exchange(stmt, block),
         }

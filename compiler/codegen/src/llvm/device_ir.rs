@@ -13,7 +13,7 @@ pub fn device_ir_text(kernels: &[GpuKernel], gpu: &Gpu) -> Result<String, LlvmEr
     let mut module = device_module(gpu);
     let mut symbols = FxHashSet::default();
     for kernel in kernels {
-        emit::emit_device(&mut module, kernel, &mut symbols).map_err(|what| unsupported(&kernel.host, what))?;
+        emit::emit_device(&mut module, kernel, gpu, &mut symbols).map_err(|what| unsupported(&kernel.host, what))?;
     }
     Ok(module.finish())
 }

@@ -67,7 +67,7 @@ fn add_host(
 /// Compiles the device functions of a kernel.
 fn device_code(kernel: &GpuKernel, gpu: &Gpu, level: OptLevel) -> Result<DeviceCode, LlvmError> {
     let mut module = device_module(gpu);
-    let emitted = emit::emit_device(&mut module, kernel, &mut FxHashSet::default());
+    let emitted = emit::emit_device(&mut module, kernel, gpu, &mut FxHashSet::default());
     let (entries, messages) = emitted.map_err(|what| unsupported(&kernel.host, what))?;
     let ptx = emit_assembly(&module.finish(), gpu, level)?;
     let hash = [0, 1].map(|seed| {

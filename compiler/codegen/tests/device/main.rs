@@ -6,5 +6,6 @@
 #[path = "../support/build.rs"]
 mod build;
 mod kernel;
+mod matmul;
 mod operations;
 mod texts;

@@ -1,12 +1,13 @@
 //! Every operation that flat TIR may have in device functions, of every dtype, compiled for every architecture.
 
-use crate::kernel::{device_func, global, ptx};
+use crate::kernel::{device_func, global, ptx, scoped};
 use hammock_codegen::llvm::OptLevel;
 use hammock_ir::{
-    DType, PrimExpr,
+    Attrs, DType, PrimExpr,
     prim::{BinaryOp, binary, check},
-    tir::{Param, Stmt, StmtKind},
+    tir::{Buffer, Param, Stmt, StmtKind},
 };
+use hammock_kernels::DeviceFunc;
 use hammock_target::Gpu;
 
 const INTEGERS: [DType; 8] =
@@ -177,5 +178,88 @@ fn checks_have_instructions() {
         });
         let text = ptx(&device, gpu, OptLevel::Lean).unwrap();
         assert!(text.contains("cas.b32") && !text.contains("trap"), "{text}");
+    }
+}
+
+/// Copies two tiles to shared memory asynchronously, and multiplies them once on each warp.
+fn multiplies(dtype: DType, [shape, operands, sums]: [&'static str; 3], sum: DType) -> DeviceFunc {
+    let ((x, first), (y, second)) = (global("x", dtype), global("y", sum));
+    let shared = scoped("tile", "shared", 4096, dtype);
+    let a = scoped("a", "local", 32 / i64::from(dtype.bits) * 4, dtype);
+    let b = scoped("b", "local", 32 / i64::from(dtype.bits) * 4, dtype);
+    let c = scoped("c", "local", 4, sum);
+    let alloc = |buffer: &Buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Attrs::new()));
+    let device = device_func(vec![first, second], |i| {
+        let call = |name: &'static str, args: Vec<PrimExpr>, dtype: DType| {
+            Stmt::new(StmtKind::Evaluate(PrimExpr::intrin(name, args, dtype)))
+        };
+        let zero = || PrimExpr::int64(0);
+        let address = |buffer: &Buffer, at: PrimExpr| {
+            PrimExpr::intrin("address_of", vec![PrimExpr::load(buffer, vec![at])], DType::HANDLE)
+        };
+        let element = &i * PrimExpr::int64(16 / i64::from(dtype.bits / 8));
+        let to = address(&shared, element.clone().floormod(PrimExpr::int64(2048)));
+        let is_inside = i.clone().lt(PrimExpr::int64(1000));
+        let copy = vec![to, zero(), address(&x, element.clone()), zero(), PrimExpr::int64(16), is_inside];
+        let load = |registers: &Buffer, transposes: bool, count: i32| {
+            let (kind, from) =
+                (PrimExpr::str(".b16"), address(&shared, element.clone().floormod(PrimExpr::int64(2048))));
+            let (transposes, count) = (PrimExpr::bool(transposes), PrimExpr::int32(count));
+            call("ptx_ldmatrix", vec![transposes, count, kind, registers.data.expr(), zero(), from, zero()], dtype)
+        };
+        let words = [shape, "row", "col", operands, operands, sums].map(PrimExpr::str);
+        let [a_data, b_data, c_data] = [&a, &b, &c].map(|buffer| buffer.data.expr());
+        let fragments = [a_data, zero(), b_data, zero(), c_data, zero(), PrimExpr::bool(false)];
+        let stores = (0..4).map(|at| Stmt::store(&c, vec![PrimExpr::int64(at)], PrimExpr::constant(0.0, sum)));
+        let multiply = call("ptx_mma", words.into_iter().chain(fragments).collect(), sum);
+        let result = Stmt::store(&y, vec![i.clone()], PrimExpr::load(&c, vec![PrimExpr::int64(3)]));
+        let waits = [
+            call("ptx_commit_group", Vec::new(), DType::VOID),
+            call("ptx_wait_group", vec![PrimExpr::int32(1)], DType::VOID),
+        ];
+        let barrier = call("tvm_storage_sync", vec![PrimExpr::str("shared")], DType::VOID);
+        let stmts = [&shared, &a, &b, &c].map(alloc).into_iter().chain(stores);
+        let stmts = stmts.chain([call("ptx_cp_async", copy, dtype)]).chain(waits).chain([barrier]);
+        let stmts = stmts.chain([load(&a, false, 4), load(&b, true, 2), load(&b, false, 1), multiply, result]);
+        Stmt::seq(stmts.collect::<Vec<_>>())
+    });
+    DeviceFunc { shared_bytes: 4096 * u64::from(dtype.bits / 8), ..device }
+}
+
+#[test]
+fn tensor_cores_multiply() {
+    let cases = [
+        (
+            DType::FLOAT16,
+            ["m16n8k16", "fp16", "fp32"],
+            DType::FLOAT32,
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ),
+        (
+            DType::BFLOAT16,
+            ["m16n8k16", "bf16", "fp32"],
+            DType::FLOAT32,
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+        ),
+        (DType::INT8, ["m16n8k32", "int8", "int32"], DType::INT32, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
+        (DType::UINT8, ["m16n8k32", "uint8", "int32"], DType::INT32, "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"),
+    ];
+    for gpu in Gpu::ALL {
+        for (dtype, words, sum, instruction) in cases {
+            // Legalized code has the bits of bfloat16.
+            let memory = if dtype.is_bfloat16() { DType::UINT16 } else { dtype };
+            let text = ptx(&multiplies(memory, words, sum), gpu, OptLevel::Unroll);
+            if gpu.capability < (8, 0) {
+                let message = text.unwrap_err().to_string();
+                assert!(message.contains("an instruction that the architecture lacks"), "{message}");
+                continue;
+            }
+            let text = text.unwrap();
+            let has = |instruction: &str| assert!(text.contains(instruction), "{instruction} in {text}");
+            [instruction, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16"]
+                .into_iter()
+                .for_each(has);
+            ["cp.async.cg.shared.global", "cp.async.commit_group", "cp.async.wait_group"].into_iter().for_each(has);
+        }
     }
 }

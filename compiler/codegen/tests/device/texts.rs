@@ -51,7 +51,8 @@ fn gather() -> DeviceFunc {
     DeviceFunc { follows_checks: true, ..device }
 }
 
-fn snapshot(name: &str, text: &str) {
+/// Compares a text with a snapshot.
+pub fn snapshot(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/codegen_llvm"));
     settings.set_prepend_module_to_snapshot(false);

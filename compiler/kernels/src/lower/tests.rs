@@ -34,6 +34,16 @@ pub fn sample(dtype: DType, shape: &[i64], seed: i64) -> Tensor {
         DType::FLOAT32 => Tensor::from_slice(shape, &(0..n).map(|i| value(i) as f32).collect::<Vec<_>>()).unwrap(),
         DType::INT32 => Tensor::from_slice(shape, &(0..n).map(|i| value(i) as i32).collect::<Vec<_>>()).unwrap(),
         DType::INT64 => Tensor::from_slice(shape, &(0..n).map(value).collect::<Vec<_>>()).unwrap(),
+        DType::INT8 => Tensor::from_slice(shape, &(0..n).map(|i| value(i) as i8).collect::<Vec<_>>()).unwrap(),
+        DType::UINT8 => Tensor::from_slice(shape, &(0..n).map(|i| value(i) as u8).collect::<Vec<_>>()).unwrap(),
+        DType::FLOAT16 => {
+            Tensor::from_slice(shape, &(0..n).map(|i| half::f16::from_f32(value(i) as f32)).collect::<Vec<_>>())
+                .unwrap()
+        }
+        DType::BFLOAT16 => {
+            let values = (0..n).map(|i| half::bf16::from_f32(value(i) as f32));
+            Tensor::from_slice(shape, &values.collect::<Vec<_>>()).unwrap()
+        }
         other => panic!("no samples of {other}"),
     }
 }

@@ -111,6 +111,8 @@ pub struct Staged {
     pub axes: Vec<usize>,
     /// Axes that are [padded](padding), with the multiple that they are padded to.
     pub padded: BTreeMap<usize, i64>,
+    /// On a GPU: number of tiles in shared memory. With several, copies run ahead of their use, asynchronously.
+    pub stages: i64,
     /// Schedule of the copy, a stage over these axes.
     pub copy: StagePlan,
 }
@@ -118,7 +120,7 @@ pub struct Staged {
 impl Staged {
     /// Creates a copy that is not scheduled yet.
     pub fn new(load: usize, inside: usize, axes: Vec<usize>) -> Staged {
-        Staged { load, inside, axes, padded: BTreeMap::new(), copy: StagePlan::new("", Vec::new()) }
+        Staged { load, inside, axes, padded: BTreeMap::new(), stages: 1, copy: StagePlan::new("", Vec::new()) }
     }
 }
 
@@ -152,6 +154,11 @@ pub enum LoopKind {
     /// On a GPU: collapsed with the other loops of this kind; one iteration for each thread of a block. Along a
     /// reduction axis, threads reduce their own elements, and are combined at the end.
     Thread,
+    /// On a GPU: collapsed with the other loops of this kind; one iteration for each warp of a block.
+    Warp,
+    /// On a GPU: computed by tensor cores. The three innermost loops of a contraction, over 16 rows, 8 columns and 16
+    /// elements of a reduction axis, are one `mma.sync` of a warp.
+    Mma,
     /// Reduced by a [dot instruction](hammock_loopnest::dots): the innermost loop of a reduction axis, whose enclosing loop
     /// has the group size as step.
     Dot,
@@ -185,7 +192,7 @@ impl Loop {
 
     /// Returns true if it runs on blocks or threads of a GPU.
     pub fn is_bound(&self) -> bool {
-        matches!(self.kind, LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread)
+        matches!(self.kind, LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread | LoopKind::Warp)
     }
 
     /// Creates a vector loop.
@@ -255,7 +262,15 @@ impl StagePlan {
 
     /// Returns true if its loops are on blocks of a GPU and their threads.
     pub fn is_on_blocks(&self) -> bool {
-        self.loops.iter().any(|l| matches!(l.kind, LoopKind::Block | LoopKind::Thread))
+        self.loops.iter().any(|l| matches!(l.kind, LoopKind::Block | LoopKind::Thread | LoopKind::Warp))
+    }
+
+    /// Returns the axes of rows, of columns and of the reduction that tensor cores compute.
+    pub fn mma_axes(&self) -> Option<[usize; 3]> {
+        match &self.loops[..] {
+            [.., m, n, k] if [m, n, k].iter().all(|l| l.kind == LoopKind::Mma) => Some([m.axis, n.axis, k.axis]),
+            _ => None,
+        }
     }
 
     /// Returns the loop of dot instructions.
@@ -282,6 +297,7 @@ impl StagePlan {
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => true,
             LoopKind::Serial => stage.axes[l.axis].reduce,
             LoopKind::Parallel(_) | LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread => false,
+            LoopKind::Warp | LoopKind::Mma => false,
         };
         self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)
     }

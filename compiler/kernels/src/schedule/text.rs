@@ -148,6 +148,8 @@ pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> St
         LoopKind::Grid(threads) => format!(" grid {threads}"),
         LoopKind::Block => " block".to_owned(),
         LoopKind::Thread => " thread".to_owned(),
+        LoopKind::Warp => " warp".to_owned(),
+        LoopKind::Mma => " mma".to_owned(),
         LoopKind::Dot => " dot".to_owned(),
     };
     format!("{}{step}{kind}", axes[*axis])
@@ -169,7 +171,8 @@ fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], namin
             },
         };
         let dimensions: Vec<String> = staged.axes.iter().zip(&own).map(dimension).collect();
-        format!("copy of {what} as [{}] ({how})", dimensions.join(", "))
+        let stages = if staged.stages == 1 { String::new() } else { format!(" in {} stages", staged.stages) };
+        format!("copy of {what} as [{}]{stages} ({how})", dimensions.join(", "))
     };
     copies.map(text).collect()
 }

@@ -4,6 +4,7 @@
 //! arithmetic that a test compiles for every architecture.
 
 use crate::llvm::text::{Function, Linkage, Ty, Value};
+use hammock_ir::PrimExpr;
 use hammock_target::Gpu;
 
 /// Data layout of the triple [`Gpu::TRIPLE`].
@@ -73,6 +74,65 @@ pub fn shuffle(name: &str) -> Option<(&'static str, bool)> {
         _ => return None,
     })
 }
+
+/// Returns the intrinsic that loads `count` matrices of 8 x 8 elements of 16 bits from shared memory.
+pub fn load_matrices(count: i64, transposes: bool) -> Option<String> {
+    let transposed = if transposes { ".trans" } else { "" };
+    let is_known = [1, 2, 4].contains(&count);
+    is_known.then(|| format!("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{count}{transposed}.b16.p{SHARED}"))
+}
+
+/// A matrix multiplication of a warp: the intrinsic, and the types and numbers of registers of A, B and the sums.
+pub struct Mma {
+    pub intrinsic: String,
+    pub operand: Ty,
+    pub sum: Ty,
+    pub a_registers: usize,
+    pub b_registers: usize,
+}
+
+/// Returns the multiplication of a shape, and dtypes of operands and sums, as TIR names them.
+pub fn mma(shape: &str, operands: &str, sums: &str) -> Option<Mma> {
+    let pair = Ty::HALF.with_lanes(2);
+    let (suffix, operand, sum, a_registers) = match (shape, operands, sums) {
+        ("m16n8k16", "fp16", "fp32") => ("f32.f32", pair, Ty::FLOAT, 4),
+        ("m16n8k8", "fp16", "fp32") => ("f32.f32", pair, Ty::FLOAT, 2),
+        ("m16n8k16", "bf16", "fp32") => ("bf16", Ty::I32, Ty::FLOAT, 4),
+        ("m16n8k8", "bf16", "fp32") => ("bf16", Ty::I32, Ty::FLOAT, 2),
+        ("m16n8k32", "int8", "int32") => ("s8", Ty::I32, Ty::I32, 4),
+        ("m16n8k32", "uint8", "int32") => ("u8", Ty::I32, Ty::I32, 4),
+        _ => return None,
+    };
+    let intrinsic = format!("llvm.nvvm.mma.{shape}.row.col.{suffix}");
+    Some(Mma { intrinsic, operand, sum, a_registers, b_registers: a_registers / 2 })
+}
+
+/// Returns the intrinsic that copies bytes from global to shared memory asynchronously, and fills with zeros what is
+/// beyond a size.
+pub fn copy_async(bytes: i64) -> Option<String> {
+    // Copies of 16 bytes bypass the L1 cache.
+    let cache = match bytes {
+        16 => "cg",
+        4 | 8 => "ca",
+        _ => return None,
+    };
+    Some(format!("llvm.nvvm.cp.async.{cache}.shared.global.{bytes}.s"))
+}
+
+/// Returns the lowest compute capability that has an intrinsic of TIR.
+pub fn needs(name: &str, args: &[PrimExpr]) -> (u32, u32) {
+    let word = |index: usize| args.get(index).and_then(PrimExpr::as_str);
+    match name {
+        "ptx_mma" if word(0) == Some("m16n8k8") && word(3) == Some("fp16") => (7, 5),
+        "ptx_mma" | "ptx_cp_async" | "ptx_commit_group" | "ptx_wait_group" => (8, 0),
+        _ => (0, 0),
+    }
+}
+
+/// Ends a group of asynchronous copies.
+pub const COMMIT_GROUP: &str = "llvm.nvvm.cp.async.commit.group";
+/// Waits for all groups of asynchronous copies but the last ones; takes their number.
+pub const WAIT_GROUP: &str = "llvm.nvvm.cp.async.wait.group";
 
 /// Returns the definition of shared memory of a block.
 pub fn static_shared(bytes: i64) -> String {

@@ -6,6 +6,7 @@ use super::{
     strided_load::{self, ramp},
 };
 use hammock_ir::{DType, PrimExpr, tir::Buffer};
+use hammock_loopnest::index::Simplifier;
 
 /// Address of an access.
 enum Address {
@@ -34,7 +35,8 @@ impl Emitter<'_, '_> {
         }
         let address = self.access_address(buffer, indices)?;
         // Packed groups may be unaligned.
-        let align = if buffer.align > 0 { ty.lane_bytes().min(buffer.align as u64) } else { ty.lane_bytes() };
+        let own = self.alignment(buffer, indices, ty);
+        let align = if buffer.align > 0 { own.min(buffer.align as u64) } else { own };
         let value = match (address, &mask) {
             (Address::Contiguous(at), None) => match self.masked(buffer, indices, ty) {
                 Some(whole) => self.load_part(ty, whole, &at),
@@ -57,6 +59,20 @@ impl Emitter<'_, '_> {
             }
         };
         Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value })
+    }
+
+    /// Returns the alignment of an access in bytes: that of an element, or more if the memory is aligned and all terms of
+    /// the index are multiples of several elements.
+    fn alignment(&self, buffer: &Buffer, indices: &[PrimExpr], ty: Ty) -> u64 {
+        let (element, base) = (ty.lane_bytes(), self.kernel.platform.base_alignment(&buffer.data));
+        let [index] = indices else { return element };
+        let Some((first, _, _)) = ramp(index).filter(|_| base > element && buffer.dtype.lanes == 1) else {
+            return element;
+        };
+        let poly = Simplifier::default().poly(first);
+        let zeros = poly.terms().map(|(_, factor)| factor.trailing_zeros()).min().unwrap_or(u64::BITS);
+        let most = base / element;
+        element * if zeros < most.ilog2() { 1 << zeros } else { most }
     }
 
     /// Loads a value of a dtype from an address.
@@ -83,7 +99,7 @@ impl Emitter<'_, '_> {
         match (address, mask) {
             (Address::Contiguous(at), None) => match self.masked(buffer, indices, ty) {
                 Some(whole) => self.store_part(&value, whole, &at),
-                None => self.f.store(&value, &at, ty.lane_bytes()),
+                None => self.f.store(&value, &at, self.alignment(buffer, indices, ty)),
             },
             (Address::Contiguous(at), Some(mask)) if ty.lanes == 1 => {
                 let (then, next) = (self.f.label(), self.f.label());

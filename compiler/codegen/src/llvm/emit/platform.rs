@@ -5,7 +5,7 @@
 use super::{Emitter, Result, Unsupported, Value};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::IterVar,
+    prim::{IterVar, Var},
     tir::{Buffer, Loop, Stmt},
 };
 use hammock_target::Target;
@@ -23,6 +23,9 @@ pub(super) trait Platform {
 
     /// Bytes of the widest register or access.
     fn vector_bytes(&self) -> u32;
+
+    /// Bytes that the memory behind a pointer is known to be aligned to; 1 if LLVM finds the alignment of accesses.
+    fn base_alignment(&self, data: &Var) -> u64;
 
     /// Reports an error whose message has 64-bit values between texts, which are one more than the values.
     fn report(&self, e: &mut Emitter<'_, '_>, kind: &str, texts: &[&str], values: &[&Value]);
@@ -79,6 +82,10 @@ impl Platform for Cpu<'_> {
 
     fn vector_bytes(&self) -> u32 {
         self.0.vector_bytes
+    }
+
+    fn base_alignment(&self, _: &Var) -> u64 {
+        1
     }
 
     fn report(&self, e: &mut Emitter<'_, '_>, kind: &str, texts: &[&str], values: &[&Value]) {

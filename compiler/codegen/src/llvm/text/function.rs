@@ -348,10 +348,24 @@ impl Function {
         self.assign(ret, format_args!("call {ret} {callee}({args})"))
     }
 
+    /// Calls a function that returns a structure of `count` fields of a type; returns the fields.
+    pub fn call_fields(&mut self, callee: &Value, (field, count): (Ty, usize), args: &[&Value]) -> Vec<Value> {
+        let texts: Vec<String> = args.iter().map(|a| a.typed().to_string()).collect();
+        let structure = structure(field, count);
+        let whole = self.assign(field, format_args!("call {structure} {callee}({})", texts.join(", ")));
+        let fields = (0..count).map(|i| self.assign(field, format_args!("extractvalue {structure} {whole}, {i}")));
+        fields.collect()
+    }
+
     /// Calls a function that returns noalias memory.
     pub fn call_allocator(&mut self, callee: &Value, bytes: &Value) -> Value {
         self.assign(Ty::PTR, format_args!("call noalias ptr {callee}({})", bytes.typed()))
     }
+}
+
+/// Returns the type of a structure of `count` fields of a type.
+pub(super) fn structure(field: Ty, count: usize) -> String {
+    format!("{{ {} }}", vec![field.to_string(); count].join(", "))
 }
 
 /// Folds integer arithmetic on constants, and on zero and one.

@@ -32,6 +32,15 @@ impl Module {
         Value::global(name)
     }
 
+    /// Declares an external function that returns a structure of `count` fields of a type once; returns its address.
+    pub fn declare_fields(&mut self, name: &str, (field, count): (Ty, usize), params: &[Ty]) -> Value {
+        let params: Vec<String> = params.iter().map(Ty::to_string).collect();
+        let ret = super::function::structure(field, count);
+        let text = format!("declare {ret} {}({})", global_name(name), params.join(", "));
+        self.declarations.entry(name.to_owned()).or_insert(text);
+        Value::global(name)
+    }
+
     /// Declares an external variable once; returns its address.
     pub fn declare_variable(&mut self, name: &str, ty: Ty) -> Value {
         let text = format!("{} = external dso_local global {ty}", global_name(name));

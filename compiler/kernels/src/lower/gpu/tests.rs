@@ -1,3 +1,5 @@
+mod tensor_cores;
+
 use crate::{
     GpuKernel, Options,
     lower::tests::{raw_args, sample},

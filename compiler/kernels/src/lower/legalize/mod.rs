@@ -187,6 +187,19 @@ impl Legalizer {
         if name == "reinterpret" && (narrow_floats::is_narrow(from) || narrow_floats::is_narrow(e.dtype())) {
             return self.reinterpret(&call.args[0], e.dtype());
         }
+        if name == "address_of" {
+            return PrimExpr::call(
+                call.callee.clone(),
+                vec![self.element(&call.args[0])],
+                call.attrs.clone(),
+                e.ty().clone(),
+            );
+        }
+        if name.starts_with("ptx_") {
+            // It names the dtype of what it moves or computes.
+            let args = call.args.iter().map(|arg| self.expr(arg)).collect();
+            return PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), e.ty().clone());
+        }
         if name == hammock_ir::prim::flat::LOAD_PACKED {
             return self.load_packed(&call.args[0]);
         }
@@ -214,6 +227,13 @@ impl Legalizer {
             }
             _ => self.plain(call, args, dtype),
         }
+    }
+
+    /// Legalizes an element whose address is taken, which is not loaded.
+    fn element(&mut self, element: &PrimExpr) -> PrimExpr {
+        let PrimKind::Load(buffer, indices, _) = element.kind() else { return self.expr(element) };
+        let indices = indices.iter().map(|i| self.expr(i)).collect();
+        PrimExpr::load(&self.buffer(buffer), indices)
     }
 
     /// Legalizes the load of a packed group, whose bits are those in memory.

@@ -3,8 +3,8 @@
 mod primitives;
 
 use super::{
-    Loop, LoopKind, PartPlan, Plan, RowsPlan, Rule, ScheduleContext, StagePlan, Staged,
-    check::{Item, check},
+    Loop, PartPlan, Plan, RowsPlan, Rule, ScheduleContext, StagePlan, Staged,
+    check::{Item, check, gpu::check_copy_loops},
     cpu::inner_plan,
     gpu,
     names::Naming,
@@ -154,7 +154,8 @@ fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindCont
         let (load, own) = resolve_copy(copy, stage, axes, how)?;
         let padded = own.iter().zip(&copy.padded).filter_map(|(axis, to)| Some((*axis, to.as_ref()?.value)));
         let padded = padded.filter(|(_, to)| *to > 1).collect();
-        plan.staged.push(Staged { padded, ..Staged::new(load, copy.inside, own) });
+        let stages = copy.stages.as_ref().map_or(1, |stages| stages.value);
+        plan.staged.push(Staged { padded, stages, ..Staged::new(load, copy.inside, own) });
     }
     check(stage, &plan, axes, how.ctx, inner).map_err(|violation| {
         let span = match violation.at {
@@ -168,10 +169,9 @@ fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindCont
     for (number, copy) in text.copies.iter().enumerate() {
         check_groups(copy, stage, &plan, &plan.staged[number])?;
         let own: Vec<String> = plan.staged[number].axes.iter().map(|axis| axes[*axis].clone()).collect();
-        let copied = plan.copy_of(stage, &plan.staged[number]);
         plan.staged[number].copy = match how.ctx.gpu {
-            Some(_) => bind_copy(&copy.copy, &copied, &own, how)?,
-            None => self::stage(&copy.copy, &copied, &own, how, true)?,
+            Some(_) => bind_copy(&copy.copy, (stage, &plan, &plan.staged[number]), &own, how)?,
+            None => self::stage(&copy.copy, &plan.copy_of(stage, &plan.staged[number]), &own, how, true)?,
         };
     }
     Ok(plan)
@@ -184,22 +184,27 @@ fn explicit_loops(text: &ExplicitText, axes: &[String]) -> Result<Vec<Loop>> {
 }
 
 /// Binds the plan of a copy in shared memory. The plan that contains it is checked with it.
-fn bind_copy(text: &StageText, copied: &Stage, axes: &[String], how: BindContext) -> Result<StagePlan> {
+fn bind_copy(
+    text: &StageText,
+    (stage, plan, staged): (&Stage, &StagePlan, &Staged),
+    axes: &[String],
+    how: BindContext,
+) -> Result<StagePlan> {
     match &text.base {
         Base::Explicit(text) if text.copies.is_empty() => {
             let rule = rule(&text.rule, how.ctx)?.name;
             let loops = explicit_loops(text, axes)?;
-            let is_turn = |l: &Loop| l.kind == LoopKind::Thread && l.step == 1;
-            match loops.iter().position(|l| !is_turn(l)) {
-                Some(number) => {
-                    Err(PlanError::new(text.loops[number].span, "threads take the elements of a copy in turn")
-                        .help("write `thread` for all its loops"))
-                }
-                None => Ok(StagePlan::new(rule, loops)),
-            }
+            check_copy_loops(stage, plan, staged, &loops).map_err(|violation| {
+                let span = match violation.at {
+                    Item::Loop(number) => text.loops[number].span,
+                    _ => text.span,
+                };
+                PlanError::new(span, violation.message).help(violation.help)
+            })?;
+            Ok(StagePlan::new(rule, loops))
         }
         _ => {
-            let message = format!("a copy in shared memory has loops over its {} axes", copied.axes.len());
+            let message = format!("a copy in shared memory has loops over its {} axes", staged.axes.len());
             Err(PlanError::new(text.span, message).help("write `cooperative_copy: AXIS thread, …`"))
         }
     }
@@ -276,6 +281,10 @@ impl BindRows<'_> {
                 format!("`{buffer}` is copied for this stage already"),
                 "leave out one of the copies",
             );
+        }
+        if let Some(stages) = &copy.stages {
+            let message = "copies before row tiles have no stages".to_owned();
+            return fail(stages.span, message, "leave out `in N stages`");
         }
         if let Some(to) = copy.padded.iter().flatten().next() {
             let message = "copies before row tiles cannot be padded".to_owned();

@@ -31,6 +31,9 @@ impl Check<'_> {
             let message = "a copy of the computed value leaves nothing of this to copy inside".to_owned();
             return fail(message, "leave out one of the two copies".to_owned());
         }
+        if staged.stages != 1 {
+            return fail("copies in stages are for GPUs".to_owned(), "leave out `in N stages`".to_owned());
+        }
         if staged.inside > self.tile {
             let message = format!("this copy of `{buffer}` is inside the register tile");
             return fail(message, "put it before the reduction, `unrolled` and `vector` loops".to_owned());

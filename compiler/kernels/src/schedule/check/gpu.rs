@@ -1,9 +1,11 @@
 //! Validity of plans for GPUs: what the code of blocks and threads relies on, and the limits of the machine.
 
+mod tensor_cores;
+
 use super::{Checked, Item, violation};
 use crate::schedule::{
-    Loop, LoopKind, ScheduleContext, StagePlan,
-    gpu::{copy_extents, shared_bytes, vector_lanes},
+    Loop, LoopKind, ScheduleContext, StagePlan, Staged,
+    gpu::{block_threads, copy_extents, load_lanes, shared_bytes, tensor_cores::MAX_STAGES, vector_lanes},
 };
 use hammock_ir::{PrimExpr, prim::intrinsics::WARP_THREADS};
 use hammock_loopnest::{
@@ -14,6 +16,8 @@ use hammock_target::Gpu;
 
 /// Maximum results of a thread, which are in registers.
 const MAX_THREAD_RESULTS: i64 = 128;
+/// Results of a thread along each axis of an `mma.sync`.
+const MMA_RESULTS: i64 = 2;
 
 /// Checks the plan of a stage whose axes have these names. `inner`: true if it runs on the threads of a block, with other
 /// stages.
@@ -31,6 +35,7 @@ pub fn check(
     }
     (0..stage.axes.len()).try_for_each(|axis| check.check_axis(axis))?;
     (0..plan.loops.len()).try_for_each(|number| check.check_kind(number))?;
+    check.check_mma()?;
     check.check_grid()?;
     check.check_threads()?;
     check.check_results()?;
@@ -40,6 +45,30 @@ pub fn check(
         true => violation(Item::Reciprocal, "plans for GPUs hoist no reciprocals", "leave out `reciprocal hoisted`"),
         false => Ok(()),
     }
+}
+
+/// Checks the loops of a copy in shared memory: threads take its elements in turn, or aligned vectors of them.
+pub fn check_copy_loops(stage: &Stage, plan: &StagePlan, staged: &Staged, loops: &[Loop]) -> Checked {
+    let vector = loops.len().checked_sub(1).filter(|last| loops[*last].kind == LoopKind::Vector);
+    let is_turn = |number: &usize| {
+        let around = vector.is_some_and(|vector| vector == number + 1 && loops[vector].axis == loops[*number].axis);
+        loops[*number].kind == LoopKind::Thread && (loops[*number].step == 1 || around)
+    };
+    if let Some(other) = (0..vector.unwrap_or(loops.len())).find(|number| !is_turn(number)) {
+        let message = "threads take the elements of a copy in turn";
+        return violation(Item::Loop(other), message, "write `thread` for all its loops");
+    }
+    let Some(vector) = vector else { return Ok(()) };
+    let dim = loops[vector].axis;
+    let lanes = vector.checked_sub(1).map(|around| &loops[around]).filter(|l| l.axis == dim).map_or(1, |l| l.step);
+    let axis = &stage.axes[staged.axes[dim]];
+    let most = load_lanes(parts(stage)[staged.load], axis).filter(|_| dim + 1 == staged.axes.len());
+    let range = plan.range(staged.axes[dim], staged.inside).unwrap_or(lanes);
+    if lanes < 2 || range % lanes != 0 || most.is_none_or(|most| most % lanes != 0) {
+        let message = "vectors of a copy are aligned accesses of up to 16 bytes along its last axis";
+        return violation(Item::Loop(vector), message, "leave out `vector`");
+    }
+    Ok(())
 }
 
 struct Check<'a> {
@@ -107,7 +136,7 @@ impl Check<'_> {
                 violation(Item::Loop(number), message, format!("add `{name} by N` before"))
             }
             LoopKind::Vector => self.check_vector(number),
-            LoopKind::Thread | LoopKind::Unrolled => Ok(()),
+            LoopKind::Thread | LoopKind::Unrolled | LoopKind::Warp | LoopKind::Mma => Ok(()),
         }
     }
 
@@ -166,7 +195,7 @@ impl Check<'_> {
         let count = |of: &mut dyn Iterator<Item = &usize>| {
             of.fold(1i64, |n, number| n.saturating_mul(self.plan.trip_count(self.stage, *number).unwrap_or(1)))
         };
-        let all = count(&mut threads.iter());
+        let all = block_threads(self.stage, self.plan);
         self.check_block_size(all, threads.last().map_or(Item::Plan, |last| Item::Loop(*last)))?;
         let is_term = |number: &&usize| self.is_reduced(&self.plan.loops[**number]);
         let Some(first) = threads.iter().find(is_term) else { return Ok(()) };
@@ -196,9 +225,12 @@ impl Check<'_> {
         };
         let mut results = 1i64;
         for number in (0..self.plan.loops.len()).filter(own) {
-            let Some(count) =
-                self.plan.trip_count(self.stage, number).filter(|_| self.plan.loops[number].kind != LoopKind::Serial)
-            else {
+            let count = match self.plan.loops[number].kind {
+                LoopKind::Serial => None,
+                LoopKind::Mma => Some(MMA_RESULTS),
+                _ => self.plan.trip_count(self.stage, number),
+            };
+            let Some(count) = count else {
                 let message = format!("a thread accumulates results along `{}` in registers", self.name(number));
                 return violation(Item::Loop(number), message, "write `block`, `thread` or `unrolled`");
             };
@@ -229,16 +261,36 @@ impl Check<'_> {
         if copy_extents(self.stage, self.plan, staged).is_none() {
             return fail("the size of a copy is constant", "add a loop with a step around it");
         }
+        if staged.stages != 1 {
+            self.check_stages(number)?;
+        }
         let later = |axis: usize| self.plan.loops[staged.inside..].iter().any(|l| l.axis == axis);
         let varies = |axis: &usize| part.uses(&self.stage.axes[*axis].var) && later(*axis);
         if (0..self.stage.axes.len()).any(|axis| varies(&axis) != staged.axes.contains(&axis)) {
             return fail("a copy has the axes that the operand varies along inside of it", "change the axes");
         }
-        let is_ordered = |l: &Loop| l.kind == LoopKind::Thread && l.step == 1;
-        if !staged.copy.staged.is_empty() || !staged.copy.loops.iter().all(is_ordered) {
-            return fail("threads take the elements of a copy in turn", "write `thread` for all its loops");
-        }
         Ok(())
+    }
+
+    /// Checks the stages of a copy.
+    fn check_stages(&self, number: usize) -> Checked {
+        let staged = &self.plan.staged[number];
+        let fail = |message: String, help: &str| violation(Item::Copy(number), message, help);
+        if !self.gpu.has_async_copy {
+            return fail(format!("{} copies nothing asynchronously", self.gpu.name), "leave out `in N stages`");
+        }
+        if !(2..=MAX_STAGES).contains(&staged.stages) {
+            return fail(format!("a copy has up to {MAX_STAGES} stages"), "choose fewer");
+        }
+        let around = staged.inside.checked_sub(1).map(|around| &self.plan.loops[around]);
+        if around.is_none_or(|l| l.kind != LoopKind::Serial) {
+            return fail("stages are of a loop around the copy".to_owned(), "put it right inside a serial loop");
+        }
+        let mut others = self.plan.staged.iter().filter(|other| other.inside == staged.inside);
+        match others.all(|other| other.stages == staged.stages) {
+            true => Ok(()),
+            false => fail("copies in one loop have different numbers of stages".to_owned(), "choose equal ones"),
+        }
     }
 
     /// Checks the size of all copies.

@@ -3,7 +3,7 @@
 //! Rules produce valid plans by construction; these checks are for plans that users write.
 
 mod copies;
-mod gpu;
+pub mod gpu;
 mod reductions;
 
 use super::{Loop, LoopKind, ScheduleContext, StagePlan, cpu::register_lanes};
@@ -129,9 +129,9 @@ impl Check<'_> {
                 true => violation(Item::Loop(number), "an enclosing loop is parallel already", "leave out `parallel`"),
                 false => Ok(()),
             },
-            LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread => {
+            LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread | LoopKind::Warp | LoopKind::Mma => {
                 let message = "loops of this kind are for GPUs".to_owned();
-                violation(Item::Loop(number), message, "leave out `grid`, `block` and `thread`")
+                violation(Item::Loop(number), message, "leave out `grid`, `block`, `thread`, `warp` and `mma`")
             }
             LoopKind::Dot if !self.is_reduced(l) => {
                 let message = format!("`{name}` is not a reduction axis");

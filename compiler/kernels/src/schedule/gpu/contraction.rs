@@ -32,21 +32,39 @@ pub static RULE: Rule = Rule {
     plan: |stage, ctx| plan(stage, ctx),
 };
 
-fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+/// Axes and operands of a contraction.
+pub struct Axes<'a> {
+    /// The operand that varies along rows.
+    pub rows: &'a PrimExpr,
+    /// The operand that varies along columns.
+    pub columns: &'a PrimExpr,
+    /// Axis of rows.
+    pub m: usize,
+    /// Axis of columns, along which results are stored.
+    pub n: usize,
+    /// Reduction axis.
+    pub k: usize,
+}
+
+/// Returns the axes of a contraction with rows, which one operand has, and columns, which the other has.
+pub fn axes<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<Axes<'a>> {
     let (a, b) = contraction_operands(stage).filter(|_| stage.arg_result.is_none())?;
     let uses = |e: &PrimExpr, axis: usize| e.uses(&stage.axes[axis].var);
     let stored = store_axis(stage)?;
     // Columns are the axis of the stores.
-    let (rows_operand, columns_operand) = if uses(a, stored) && !uses(b, stored) { (b, a) } else { (a, b) };
+    let (rows, columns) = if uses(a, stored) && !uses(b, stored) { (b, a) } else { (a, b) };
     let only = |own: &PrimExpr, other: &PrimExpr, axis: usize| uses(own, axis) && !uses(other, axis);
-    let n = Some(stored).filter(|axis| only(columns_operand, rows_operand, *axis))?;
-    let rows = spatial(stage).filter(|axis| only(rows_operand, columns_operand, *axis));
-    let m = rows.max_by_key(|axis| size(&stage.axes[*axis].extent))?;
+    let n = Some(stored).filter(|axis| only(columns, rows, *axis))?;
+    let row_axes = spatial(stage).filter(|axis| only(rows, columns, *axis));
+    let m = row_axes.max_by_key(|axis| size(&stage.axes[*axis].extent))?;
     let k = stage.axes.iter().enumerate().filter(|(at, axis)| axis.reduce && uses(a, *at) && uses(b, *at));
     let k = k.max_by_key(|(_, axis)| size(&axis.extent)).map(|(at, _)| at)?;
-    if ctx.strict_order && stage.axes[k + 1..].iter().any(|axis| axis.reduce) {
-        return None;
-    }
+    let is_ordered = !ctx.strict_order || !stage.axes[k + 1..].iter().any(|axis| axis.reduce);
+    is_ordered.then_some(Axes { rows, columns, m, n, k })
+}
+
+fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let Axes { rows, columns, m, n, k } = axes(stage, ctx)?;
     let extent = |axis: usize| size(&stage.axes[axis].extent);
     if extent(m) < MIN_EXTENT || extent(n) < MIN_EXTENT || extent(k) < MIN_EXTENT {
         return None;
@@ -61,7 +79,7 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     loops.extend((0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce && *axis != k).map(Loop::serial));
     loops.push(Loop::with_step(k, DEPTH));
     let inside = loops.len();
-    let operands = [(rows_operand, m, tm), (columns_operand, n, tn)];
+    let operands = [(rows, m, tm), (columns, n, tn)];
     let staged = operands.map(|(operand, axis, tile)| copy(stage, operand, [k, axis], tile * THREADS, inside));
     let [Some(first), Some(second)] = staged else { return None };
     let unrolled = |axis, step| Loop { axis, step, kind: LoopKind::Unrolled };

@@ -6,6 +6,7 @@ mod contraction;
 mod elementwise;
 mod reductions;
 mod rows;
+pub mod tensor_cores;
 mod thread_per_result;
 mod transpose;
 mod vectors;
@@ -14,13 +15,14 @@ use crate::schedule::{
     Loop, LoopKind, PartPlan, ScheduleContext, StagePlan, Staged,
     rule::{Loops, Rule},
 };
+use hammock_ir::prim::intrinsics::WARP_THREADS;
 use hammock_loopnest::{
     OpaqueStmts, Stage,
     access::{combiner, parts},
 };
 
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
-pub use vectors::lanes as vector_lanes;
+pub use vectors::{lanes as vector_lanes, load_lanes};
 
 /// Threads of a block where nothing else determines their number: eight warps, of which an SM holds several blocks.
 pub const BLOCK_THREADS: i64 = 256;
@@ -29,6 +31,7 @@ pub const BLOCK_THREADS: i64 = 256;
 pub static RULES: &[&Rule] = &[
     &COOPERATIVE_COPY,
     &rows::RULE,
+    &tensor_cores::RULE,
     &contraction::RULE,
     &reductions::WARP_PER_ROW,
     &reductions::BLOCK_PER_ROW,
@@ -72,16 +75,18 @@ pub fn stage_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
     plans.next().unwrap_or_else(|| unreachable!("the last rule matches every stage"))
 }
 
-/// Returns the loops over the threads of a block, with their numbers of iterations.
-pub fn thread_loops<'a>(stage: &Stage, plan: &'a StagePlan) -> Vec<(&'a Loop, i64)> {
+/// Returns the loops over the threads of a block, or its warps, with their numbers of iterations.
+pub fn loops_over<'a>(stage: &Stage, plan: &'a StagePlan, kind: LoopKind) -> Vec<(&'a Loop, i64)> {
     let count = |(number, l): (usize, &'a Loop)| (l, plan.trip_count(stage, number).unwrap_or(1));
-    plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread).map(count).collect()
+    plan.loops.iter().enumerate().filter(|(_, l)| l.kind == kind).map(count).collect()
 }
 
 /// Returns the number of threads of a block.
 pub fn block_threads(stage: &Stage, plan: &StagePlan) -> i64 {
-    let threads = || thread_loops(stage, plan).iter().map(|(_, count)| count).product::<i64>().max(1);
-    plan.grid_threads().unwrap_or_else(threads)
+    let count = |kind| loops_over(stage, plan, kind).iter().map(|(_, count)| count).product::<i64>().max(1);
+    let has_warps = plan.loops.iter().any(|l| l.kind == LoopKind::Warp);
+    let threads = if has_warps { WARP_THREADS * count(LoopKind::Warp) } else { count(LoopKind::Thread) };
+    plan.grid_threads().unwrap_or(threads)
 }
 
 /// Returns the shape of a copy in shared memory, padding included, for the numbers of elements along its axes.
@@ -105,7 +110,8 @@ pub fn shared_bytes(stage: &Stage, plan: &StagePlan) -> i64 {
     let bytes = |staged: &Staged| {
         let extents = copy_extents(stage, plan, staged).unwrap_or_default();
         let elements = copy_shape(staged, &extents).into_iter().fold(1i64, i64::saturating_mul);
-        elements.saturating_mul(parts[staged.load].dtype().bytes() as i64)
+        let bytes = elements.saturating_mul(parts[staged.load].dtype().bytes() as i64);
+        bytes.saturating_mul(staged.stages)
     };
     plan.staged.iter().map(bytes).fold(0, i64::saturating_add)
 }

@@ -5,7 +5,7 @@ use hammock_ir::{
     prim::{PrimKind, Var},
     tir::Buffer,
 };
-use hammock_loopnest::{Stage, access::is_vectorizable, index::Simplifier};
+use hammock_loopnest::{Axis, Stage, access::is_vectorizable, index::Simplifier};
 
 /// Bytes of the widest access of a thread.
 const ACCESS_BYTES: i64 = 16;
@@ -35,6 +35,16 @@ pub fn lanes(stage: &Stage, axis: usize) -> Option<i64> {
     let widest = accesses.iter().map(|(buffer, _)| buffer.dtype.bytes() as i64).max()?;
     let lanes = ACCESS_BYTES / widest.max(1);
     (lanes > 1 && accesses.iter().all(|(buffer, indices)| is_aligned(buffer, indices, var, lanes))).then_some(lanes)
+}
+
+/// Returns the number of elements that a load accesses at once along an axis: as many as are contiguous and aligned to
+/// their size, and divide the extent, up to 16 bytes. `None` if it is no load, or one element.
+pub fn load_lanes(load: &PrimExpr, axis: &Axis) -> Option<i64> {
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
+    let extent = axis.extent.as_int()?;
+    let most = ACCESS_BYTES / buffer.dtype.bytes() as i64;
+    let mut widths = std::iter::successors(Some(most), |lanes| Some(lanes / 2)).take_while(|lanes| *lanes > 1);
+    widths.find(|lanes| extent % lanes == 0 && is_aligned(buffer, indices, &axis.var, *lanes))
 }
 
 /// Returns true if an access is contiguous along an axis, and starts at a multiple of `lanes` elements if the axis does.

@@ -9,6 +9,8 @@
 //!                                                    dot instructions; the copy is packed in groups of 4
 //!     rule: a, copy of x as [b padded 8] (rule: b), b
 //!                                                    a copy padded to a multiple of 8
+//!     rule: a, copy of x as [b] in 3 stages (rule: b), b
+//!                                                    copies that run ahead of their use
 //!     copy of x as [b] for stage 1 (rule: b)     row-tiled stages: copies before the tiles,
 //!     rows, 8 at a time, a parallel 1:           the rows of a tile,
 //!         rule: b                                and a line for each stage; the same for `rows left`
@@ -144,6 +146,8 @@ pub(super) struct CopyText {
     pub groups: Vec<Option<At<i64>>>,
     /// Multiple that each padded axis is padded to.
     pub padded: Vec<Option<At<i64>>>,
+    /// Number of tiles that the copies of a GPU are ahead.
+    pub stages: Option<At<i64>>,
     pub copy: StageText,
 }
 

@@ -136,6 +136,8 @@ impl Cursor<'_> {
             () if self.takes(&["grid"]) => LoopKind::Grid(self.number("the threads of a block")?.value),
             () if self.takes(&["block"]) => LoopKind::Block,
             () if self.takes(&["thread"]) => LoopKind::Thread,
+            () if self.takes(&["warp"]) => LoopKind::Warp,
+            () if self.takes(&["mma"]) => LoopKind::Mma,
             () if self.takes(&["parallel"]) => {
                 LoopKind::Parallel(self.number("the minimum iterations for a thread")?.value)
             }
@@ -164,6 +166,10 @@ impl Cursor<'_> {
             let room = "the multiple to pad to";
             padded.push(if self.takes(&["padded"]) { Some(self.number(room)?) } else { None });
         }
+        let stages = if self.takes(&["in"]) { Some(self.number("the number of stages")?) } else { None };
+        if stages.is_some() {
+            self.expect("stages")?;
+        }
         before(self)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -172,7 +178,7 @@ impl Cursor<'_> {
         let copy = self.stage()?;
         self.depth -= 1;
         self.expect(")")?;
-        Ok(CopyText { span: self.since(first), load, inside, axes, groups, padded, copy })
+        Ok(CopyText { span: self.since(first), load, inside, axes, groups, padded, stages, copy })
     }
 
     /// Parses `copy of buffer as [axes] for stage 1 (stage)`.

@@ -11,6 +11,11 @@ impl Emitter<'_, '_> {
             ("tvm_warp_activemask", []) => self.call_plain(nvptx::ACTIVE_MASK, Ty::I32, &[]),
             ("tvm_thread_invariant", [value]) => self.eval(value)?,
             ("atomic_add", [address, value]) => self.atomic_add(address, value)?,
+            ("ptx_ldmatrix", args) => self.load_matrices(args, to)?,
+            ("ptx_mma", args) => self.multiply_matrices(args)?,
+            ("ptx_cp_async", args) => self.copy_async(args, to)?,
+            ("ptx_commit_group", []) => self.call_plain(nvptx::COMMIT_GROUP, Ty::VOID, &[]),
+            ("ptx_wait_group", [pending]) => self.wait_group(pending)?,
             ("call_extern" | "call_pure_extern" | "call_packed" | "call_cpacked", _) => {
                 return Err(Unsupported::Form("a call of a host function in device code"));
             }
@@ -22,7 +27,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Calls an LLVM intrinsic that is not overloaded.
-    fn call_plain(&mut self, name: &str, ret: Ty, args: &[&Value]) -> Value {
+    pub(super) fn call_plain(&mut self, name: &str, ret: Ty, args: &[&Value]) -> Value {
         let params: Vec<Ty> = args.iter().map(|arg| arg.ty).collect();
         let callee = self.kernel.module.declare(name, ret, &params);
         self.f.call(&callee, ret, args)

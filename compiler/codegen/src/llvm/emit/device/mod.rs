@@ -10,10 +10,11 @@
 mod cooperation;
 mod failure;
 mod params;
+mod tensor_cores;
 
 use super::{Emitter, Kernel, Platform, Result, Ty, Unsupported, Value, convert::register_type};
 use crate::llvm::{
-    Host,
+    DEVICE_ALIGNMENT, Host,
     arch::nvptx,
     device_code::{DeviceEntry, Message},
     text::{Function, Module},
@@ -21,11 +22,11 @@ use crate::llvm::{
 use failure::Failure;
 use hammock_ir::{
     DType, PrimExpr,
-    prim::IterVar,
+    prim::{IterVar, Var},
     tir::{Buffer, Loop, Stmt},
 };
 use hammock_kernels::{DeviceFunc, GpuKernel};
-use hammock_target::Target;
+use hammock_target::{Gpu, Target};
 use rustc_hash::FxHashSet;
 use std::cell::{Cell, RefCell};
 
@@ -35,6 +36,9 @@ const MAX_LOCAL_BYTES: i64 = 512 << 10;
 /// A CUDA device.
 #[derive(Default)]
 pub(super) struct Device {
+    gpu: Gpu,
+    /// Pointers of the current function to whole tensors and workspaces.
+    aligned: RefCell<FxHashSet<Var>>,
     /// Messages of the kernel's device functions.
     messages: RefCell<Vec<Message>>,
     /// Code of the current function that records errors, if it can fail.
@@ -48,14 +52,15 @@ pub(super) struct Device {
 pub fn emit_device(
     module: &mut Module,
     kernel: &GpuKernel,
+    gpu: &Gpu,
     taken: &mut FxHashSet<String>,
 ) -> Result<(Vec<DeviceEntry>, Vec<Message>)> {
     let may_fail = kernel.device.iter().any(|func| failure::may_fail(&func.func.body));
     let symbols: Vec<String> = kernel.device.iter().map(|func| symbol(&func.name, taken)).collect();
-    let (mut functions, mut messages) = emit_functions(module, kernel, &symbols, may_fail)?;
+    let (mut functions, mut messages) = emit_functions(module, kernel, gpu, &symbols, may_fail)?;
     if may_fail && messages.is_empty() {
         // All checks hold. The runtime passes an error record only if there are messages.
-        (functions, messages) = emit_functions(module, kernel, &symbols, false)?;
+        (functions, messages) = emit_functions(module, kernel, gpu, &symbols, false)?;
     }
     functions.into_iter().for_each(|function| module.add(function));
     let entries = kernel.device.iter().zip(symbols).map(|(func, symbol)| DeviceEntry {
@@ -80,10 +85,11 @@ fn symbol(name: &str, taken: &mut FxHashSet<String>) -> String {
 fn emit_functions(
     module: &mut Module,
     kernel: &GpuKernel,
+    gpu: &Gpu,
     symbols: &[String],
     may_fail: bool,
 ) -> Result<(Vec<Function>, Vec<Message>)> {
-    let device = Device::default();
+    let device = Device { gpu: *gpu, ..Device::default() };
     let functions = kernel.device.iter().zip(symbols).map(|(func, symbol)| {
         device.shared_count.set(0);
         emit_function(module, kernel, func, &device, symbol, may_fail)
@@ -101,7 +107,8 @@ fn emit_function(
     may_fail: bool,
 ) -> Result<Function> {
     let func = &device.func;
-    let mut params = params::declare(kernel, device)?;
+    let (mut params, aligned) = params::declare(kernel, device)?;
+    platform.aligned.replace(aligned);
     if may_fail {
         params.extend([(Ty::pointer_to(nvptx::GLOBAL), "noalias align 8".to_owned()), (Ty::I64, String::new())]);
     }
@@ -142,6 +149,11 @@ impl Platform for Device {
 
     fn vector_bytes(&self) -> u32 {
         nvptx::MAX_ACCESS_BYTES
+    }
+
+    /// LLVM finds the alignment of short sums only.
+    fn base_alignment(&self, data: &Var) -> u64 {
+        if self.aligned.borrow().contains(data) { DEVICE_ALIGNMENT.into() } else { 1 }
     }
 
     fn report(&self, e: &mut Emitter<'_, '_>, kind: &str, texts: &[&str], values: &[&Value]) {
@@ -216,6 +228,10 @@ impl Platform for Device {
     }
 
     fn call(&self, e: &mut Emitter<'_, '_>, name: &str, args: &[PrimExpr], to: DType) -> Result<Option<Value>> {
+        // LLVM aborts the process if the architecture lacks an instruction.
+        if nvptx::needs(name, args) > self.gpu.capability {
+            return Err(Unsupported::Form("an instruction that the architecture lacks; tensor cores need sm_80"));
+        }
         e.device_call(name, args, to)
     }
 

@@ -11,10 +11,12 @@ use hammock_ir::{
 use hammock_kernels::{DeviceFunc, GpuKernel};
 use rustc_hash::FxHashSet;
 
-/// Returns the types and attributes of a device function's parameters.
-pub fn declare(kernel: &GpuKernel, device: &DeviceFunc) -> Result<Vec<(Ty, String)>> {
+/// Returns the types and attributes of a device function's parameters, and those that are aligned pointers.
+pub fn declare(kernel: &GpuKernel, device: &DeviceFunc) -> Result<(Vec<(Ty, String)>, FxHashSet<Var>)> {
     let is_distinct = device.func.attrs.is_true("tirx.noalias");
     let aligned = aligned(&kernel.host.func, &device.name, device.func.params.len());
+    let pointers = device.func.params.iter().zip(&aligned).filter(|(_, is_aligned)| **is_aligned);
+    let pointers = pointers.map(|(param, _)| param.var.clone()).filter(|var| var.dtype().is_handle()).collect();
     let params = device.func.params.iter().zip(device.written_params()).zip(aligned);
     let declare = |((param, is_written), is_aligned): ((&Param, bool), bool)| {
         let ty = register_type(param.var.dtype())?;
@@ -27,7 +29,7 @@ pub fn declare(kernel: &GpuKernel, device: &DeviceFunc) -> Result<Vec<(Ty, Strin
         attributes.extend(is_aligned.then(|| format!("align {DEVICE_ALIGNMENT}")));
         Ok((Ty::pointer_to(nvptx::GLOBAL), attributes.join(" ")))
     };
-    params.map(declare).collect()
+    Ok((params.map(declare).collect::<Result<_>>()?, pointers))
 }
 
 /// Returns, for each parameter of a device function, true if every launch passes the address of a tensor or workspace,

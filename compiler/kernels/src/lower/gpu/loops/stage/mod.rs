@@ -7,7 +7,9 @@
 mod arg_reduce;
 mod copies;
 mod cross_thread;
+mod mma;
 mod nest;
+mod pipeline;
 mod reduction;
 mod thread;
 
@@ -16,10 +18,14 @@ use crate::{
     lower::gpu::region::device_region,
     schedule::{
         Loop, LoopKind, StagePlan,
-        gpu::{block_threads, thread_loops},
+        gpu::{block_threads, loops_over},
     },
 };
-use hammock_ir::{PrimExpr, prim::Var, tir::Stmt};
+use hammock_ir::{
+    PrimExpr,
+    prim::{Var, intrinsics::WARP_THREADS},
+    tir::Stmt,
+};
 use hammock_loopnest::{Stage, steps};
 use thread::ThreadCode;
 
@@ -110,11 +116,16 @@ fn block_region(stage: &Stage, plan: &StagePlan) -> Stmt {
 
 /// Returns the code of one thread of a block at a position.
 pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread: PrimExpr) -> Stmt {
-    let threads = thread_loops(stage, plan);
+    let kind = if plan.mma_axes().is_some() { LoopKind::Warp } else { LoopKind::Thread };
+    let threads = loops_over(stage, plan, kind);
     let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
     let mut position = Position::new(block, zeros);
+    let index = match kind {
+        LoopKind::Warp => thread.clone().floordiv(PrimExpr::int64(WARP_THREADS)),
+        _ => thread.clone(),
+    };
     let sizes: Vec<PrimExpr> = threads.iter().map(|(_, count)| PrimExpr::int64(*count)).collect();
-    for ((l, _), index) in threads.iter().zip(unravel(&thread, &sizes)) {
+    for ((l, _), index) in threads.iter().zip(unravel(&index, &sizes)) {
         position = position.moved_in_thread(l.axis, scaled(index, l.step));
     }
     let reducers = threads.iter().filter(|(l, _)| stage.axes[l.axis].reduce).map(|(_, count)| count).product();

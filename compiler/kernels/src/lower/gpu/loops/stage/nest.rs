@@ -1,7 +1,7 @@
 //! Loops of a thread, around stores or the updates of accumulators.
 
 use super::{
-    Position, copies, scaled, sum,
+    Position, copies, pipeline, scaled, sum,
     thread::{ThreadCode, indices},
 };
 use crate::schedule::{Loop, LoopKind};
@@ -18,7 +18,7 @@ pub struct Cursor {
     pub at: Position,
     pub slot: PrimExpr,
     /// Number of the plan's loops around it.
-    number: usize,
+    pub number: usize,
 }
 
 impl ThreadCode<'_> {
@@ -55,9 +55,16 @@ impl ThreadCode<'_> {
         if !has(l) {
             return self.nest(&next(from.at.clone(), from.slot.clone()), has, body);
         }
+        if l.kind == LoopKind::Mma {
+            return self.mma_results(from, &|code, at, slot| code.nest(&next(at, slot), has, body));
+        }
         let count = self.trip_count(number);
         if count.as_int() == Some(1) {
             return self.nest(&next(from.at.clone(), from.slot.clone()), has, body);
+        }
+        if let Some(stages) = pipeline::stages(self, number + 1) {
+            let inside = |code: &ThreadCode, at: Position| code.nest(&next(at, from.slot.clone()), has, body);
+            return pipeline::pipelined(self, (number, &from.at), stages, &inside);
         }
         let var = Var::int64(self.stage.axes[l.axis].var.name().clone());
         let by = scaled(var.expr(), l.step);
@@ -81,7 +88,7 @@ impl ThreadCode<'_> {
     }
 
     /// Returns a vector loop over an open axis: a vector if all its lanes are inside, otherwise one lane at a time.
-    fn peeled_vector(
+    pub fn peeled_vector(
         &self,
         l: &Loop,
         from: &Cursor,

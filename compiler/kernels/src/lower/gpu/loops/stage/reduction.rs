@@ -44,9 +44,13 @@ impl ThreadCode<'_> {
         let no_copies = ThreadCode { copied: vec![true; self.plan.staged.len()], ..self.clone() };
         let neutral = self.neutral();
         let start = no_copies.nest(from, &is_slot, &|code, cursor| code.start_at(&sums, cursor, neutral.as_ref()));
-        let update = self.nest(from, &|l| !l.is_bound(), &|code, cursor| code.update(&sums, cursor));
+        let update = match self.plan.mma_axes() {
+            Some(axes) => self.mma_updates(&sums.values, axes, from),
+            None => self.nest(from, &|l| !l.is_bound(), &|code, cursor| code.update(&sums, cursor)),
+        };
         let combine = no_copies.nest(from, &is_result, &|code, cursor| code.combine(&sums, &cursor.slot));
-        let finish = no_copies.nest(from, &is_result, &|code, cursor| {
+        let finisher = ThreadCode { has_column_pairs: self.stores_column_pairs(), ..no_copies.clone() };
+        let finish = finisher.nest(from, &is_result, &|code, cursor| {
             let at = cursor.at.all();
             let add = neutral.as_ref().map_or_else(Stmt::nop, |_| code.add_initial(&sums, cursor));
             let stored = Stmt::seq([add, code.finish(&sums, &cursor.slot, &at)]);

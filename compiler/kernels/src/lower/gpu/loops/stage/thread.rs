@@ -8,6 +8,9 @@ use crate::{
 use hammock_ir::{PrimExpr, tir::Stmt};
 use hammock_loopnest::{Stage, steps, substitution};
 
+/// Results of a thread in an `mma.sync`, along rows and along columns.
+pub const THREAD_RESULTS: i64 = 2;
+
 /// Code of one thread under construction.
 #[derive(Clone)]
 pub struct ThreadCode<'a> {
@@ -23,18 +26,23 @@ pub struct ThreadCode<'a> {
     pub open: Vec<bool>,
     /// True for copies of operands that are made.
     pub copied: Vec<bool>,
+    /// True if the two columns of a thread in an `mma.sync` are one vector.
+    pub has_column_pairs: bool,
 }
 
 impl<'a> ThreadCode<'a> {
     pub fn new(stage: &'a Stage, plan: &'a StagePlan, start: Position, threads: Option<BlockThreads>) -> Self {
         let open = (0..stage.axes.len()).map(|axis| is_open(stage, plan, axis)).collect();
         let copied = vec![false; plan.staged.len()];
-        ThreadCode { stage, plan, value: stage.value.clone(), start, threads, open, copied }
+        ThreadCode { stage, plan, value: stage.value.clone(), start, threads, open, copied, has_column_pairs: false }
     }
 
     /// Returns the number of iterations of one of the thread's loops.
     pub fn trip_count(&self, number: usize) -> PrimExpr {
         let l = &self.plan.loops[number];
+        if l.kind == LoopKind::Mma {
+            return PrimExpr::int64(THREAD_RESULTS);
+        }
         let known = self.plan.trip_count(self.stage, number).map(PrimExpr::int64);
         known.unwrap_or_else(|| steps(&self.stage.axes[l.axis].extent, l.step))
     }
@@ -43,7 +51,8 @@ impl<'a> ThreadCode<'a> {
     /// loops over threads.
     pub fn is_uniform(&self, number: usize) -> bool {
         let l = &self.plan.loops[number];
-        let around_threads = self.plan.loops[number..].iter().any(|l| l.kind == LoopKind::Thread);
+        let around_threads =
+            self.plan.loops[number..].iter().any(|l| matches!(l.kind, LoopKind::Thread | LoopKind::Warp));
         let around_copies = self.plan.staged.iter().any(|staged| staged.inside > number);
         l.kind == LoopKind::Serial && (around_threads || around_copies)
     }
