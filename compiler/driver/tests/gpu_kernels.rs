@@ -1,6 +1,9 @@
 //! Kernels of the examples of all operators, lowered for a GPU: host and device functions compute the same in the
 //! reference interpreter, which checks for races, as the kernels as they were written.
 
+#[path = "gpu_kernels/attention.rs"]
+mod attention;
+
 use hammock_compiler::{Evaluator, Options, ReadOptions, read_text};
 use hammock_diagnostics::SourceFile;
 use hammock_interp::{self as interp, Arg};
@@ -15,6 +18,8 @@ use hammock_target::{Gpu, Target};
 
 /// Tolerance relative to the largest value of a result: threads sum in another order.
 const TOLERANCE: f64 = 1e-5;
+/// The same for float16, which rounds to a neighbour then.
+const FLOAT16_TOLERANCE: f64 = 1e-3;
 /// Kernels with more elements take the interpreter too long.
 const MAX_ELEMENTS: i64 = 20_000;
 
@@ -70,20 +75,25 @@ fn compare(func: &PrimFunc, kernel: &GpuKernel, name: &str, reports: &mut Vec<St
     let Some(args) = func.params.iter().enumerate().map(|(i, p)| argument(p.buffer.as_ref()?, i)).collect() else {
         return false;
     };
-    let args: Vec<Arg> = args;
+    compare_on(func, kernel, args, name, reports);
+    true
+}
+
+/// Compares both forms of a kernel on arguments.
+fn compare_on(func: &PrimFunc, kernel: &GpuKernel, args: Vec<Arg>, name: &str, reports: &mut Vec<String>) {
     let (mut expected, mut found) = (args.clone(), raw_args(kernel, &args));
     let written = interp::run(func, &mut expected);
     let device: Vec<_> = kernel.device.iter().map(|device| (device.name.clone(), device.func.clone())).collect();
     match (interp::run_kernel(&kernel.host.func, &device, &mut found), written) {
         (Ok(_), Ok(_)) => {}
-        (Err(_), Err(_)) => return true,
+        (Err(_), Err(_)) => return,
         (Ok(_), Err(error)) => {
             reports.push(format!("{name}: no error, but as it is written: {error}"));
-            return true;
+            return;
         }
         (Err(error), Ok(_)) => {
             reports.push(format!("{name}: {error}"));
-            return true;
+            return;
         }
     }
     for (raw, found) in kernel.host.signature.raw.iter().zip(&found) {
@@ -91,36 +101,43 @@ fn compare(func: &PrimFunc, kernel: &GpuKernel, name: &str, reports: &mut Vec<St
         let Arg::Tensor(expected) = &expected[*arg] else { continue };
         let (a, b) = (numbers(found), numbers(expected));
         let largest = b.iter().copied().filter(|v| v.is_finite()).fold(0.0, |m: f64, v| m.max(v.abs()));
-        let near = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= TOLERANCE * largest;
+        let tolerance = if found.dtype() == DType::FLOAT16 { FLOAT16_TOLERANCE } else { TOLERANCE };
+        let near = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * largest;
         if let Some(at) = (0..a.len()).find(|at| !near(a[*at], b[*at])) {
             reports.push(format!("{name}: argument {arg}, element {at}: {} instead of {}", a[at], b[at]));
-            return true;
+            return;
         }
     }
-    true
 }
 
 /// Returns small numbers for a buffer of constant shape.
 fn argument(buffer: &Buffer, number: usize) -> Option<Arg> {
     let shape: Vec<i64> = buffer.shape.iter().map(|size| size.as_int()).collect::<Option<_>>()?;
+    let is_small = shape.iter().product::<i64>() <= MAX_ELEMENTS && buffer.strides.is_empty();
+    is_small.then(|| tensor_of(buffer.dtype, &shape, number)).flatten()
+}
+
+/// Returns a tensor of small numbers.
+fn tensor_of(dtype: DType, shape: &[i64], number: usize) -> Option<Arg> {
     let count = shape.iter().product::<i64>();
-    if count > MAX_ELEMENTS || !buffer.strides.is_empty() {
-        return None;
-    }
     let value = |i: i64| (i * 7 + number as i64 * 3) % 11;
     let values = 0..count;
-    let tensor = match buffer.dtype {
+    let tensor = match dtype {
         DType::FLOAT32 => {
-            Tensor::from_slice(&shape, &values.map(|i| value(i) as f32 / 4.0 - 1.0).collect::<Vec<_>>()).unwrap()
+            Tensor::from_slice(shape, &values.map(|i| value(i) as f32 / 4.0 - 1.0).collect::<Vec<_>>()).unwrap()
+        }
+        DType::FLOAT16 => {
+            let bits = values.map(|i| half::f16::from_f32(value(i) as f32 / 4.0 - 1.0));
+            Tensor::from_bytes(dtype, shape, &bits.flat_map(half::f16::to_le_bytes).collect::<Vec<_>>()).unwrap()
         }
         DType::FLOAT64 => {
-            Tensor::from_slice(&shape, &values.map(|i| value(i) as f64 / 4.0 - 1.0).collect::<Vec<_>>()).unwrap()
+            Tensor::from_slice(shape, &values.map(|i| value(i) as f64 / 4.0 - 1.0).collect::<Vec<_>>()).unwrap()
         }
-        DType::INT64 => Tensor::from_slice(&shape, &values.map(|i| value(i) % 2).collect::<Vec<_>>()).unwrap(),
-        DType::INT32 => Tensor::from_slice(&shape, &values.map(|i| (value(i) % 2) as i32).collect::<Vec<_>>()).unwrap(),
+        DType::INT64 => Tensor::from_slice(shape, &values.map(|i| value(i) % 2).collect::<Vec<_>>()).unwrap(),
+        DType::INT32 => Tensor::from_slice(shape, &values.map(|i| (value(i) % 2) as i32).collect::<Vec<_>>()).unwrap(),
         dtype if dtype.is_scalar() && dtype.bits >= 8 => {
             let bytes: Vec<u8> = (0..count * dtype.bytes() as i64).map(|i| (value(i) % 2) as u8).collect();
-            Tensor::from_bytes(dtype, &shape, &bytes).unwrap()
+            Tensor::from_bytes(dtype, shape, &bytes).unwrap()
         }
         _ => return None,
     };
@@ -150,6 +167,7 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
         DType::FLOAT64 => dense.as_slice::<f64>().unwrap().to_vec(),
         DType::INT64 => dense.as_slice::<i64>().unwrap().iter().map(|v| *v as f64).collect(),
         DType::INT32 => dense.as_slice::<i32>().unwrap().iter().map(|v| f64::from(*v)).collect(),
+        DType::FLOAT16 => dense.as_slice::<half::f16>().unwrap().iter().map(|v| v.to_f64()).collect(),
         _ => dense.as_bytes().unwrap().iter().map(|v| f64::from(*v)).collect(),
     }
 }

@@ -40,7 +40,7 @@ use hammock_loopnest::{
     Stage,
     access::{is_contiguous, parts},
     dots,
-    row_tiling::{Rows, SharedCopy},
+    row_tiling::{Rows, SharedCopy, TilePosition},
 };
 use std::collections::BTreeMap;
 
@@ -71,6 +71,8 @@ pub struct RowsPlan {
     /// The innermost parallel row axis, which is parallel together with those before it, and the minimum iterations for
     /// a thread.
     pub parallel: Option<(usize, i64)>,
+    /// On a GPU: the elements of a row that an [online softmax](hammock_loopnest::row_tiling::Online) takes at a time.
+    pub online: Option<i64>,
     /// Rows of a tile with the plans of its stages: first the main tile, then remainders.
     pub tiles: Vec<(i64, Vec<StagePlan>)>,
 }
@@ -81,6 +83,16 @@ impl RowsPlan {
         let mut position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
         position.pop();
         rows.with_copies(self.copied.iter().map(|(copied, _)| copied), &position)
+    }
+
+    /// Returns the stages for a tile of rows, which the plans of a tile are for.
+    pub fn sample(&self, rows: &Rows, row_count: i64) -> Vec<Stage> {
+        let Some((element_count, online)) = self.online.zip(rows.online()) else {
+            return rows.sample(row_count).stages;
+        };
+        let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
+        let element = &PrimExpr::int64(0);
+        rows.online_tile(&online, &TilePosition { rows: &position, row_count, element, element_count }).row_tiled()
     }
 }
 

@@ -45,7 +45,10 @@ impl Text<'_> {
                 if let Some(ctx) = ctx {
                     writeln!(f, "# {}", shared(rows))?;
                     match ctx.gpu {
-                        Some(_) => writeln!(f, "# row-wise: {}", gpu::ROWS.why)?,
+                        Some(_) => {
+                            let rule = if plan.online.is_some() { &gpu::ONLINE } else { &gpu::ROWS };
+                            writeln!(f, "# {}: {}", rule.class, rule.why)?;
+                        }
                         None => {
                             let cost = cost_model::rows_remark(rows, plan, ctx.target);
                             writeln!(f, "# row tiling: intermediates of a tile stay in cache; {cost}")?;
@@ -109,8 +112,11 @@ fn rows_text(
         if let Some((axis, grain)) = plan.parallel.filter(|_| number == 0) {
             write!(f, ", {} parallel {grain}", naming.rows(rows)[axis])?;
         }
+        if let Some(elements) = plan.online {
+            write!(f, ", online {elements}")?;
+        }
         writeln!(f, ":")?;
-        for (stage, plan) in copying.sample(*count).stages.iter().zip(plans) {
+        for (stage, plan) in plan.sample(&copying, *count).iter().zip(plans) {
             if with_remarks && number == 0 {
                 writeln!(f, "    # {}", domain(stage))?;
             }

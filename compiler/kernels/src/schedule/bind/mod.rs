@@ -241,7 +241,8 @@ struct BindRows<'a> {
 
 impl BindRows<'_> {
     fn rows(&self, text: &RowsText) -> Result<RowsPlan> {
-        let mut plan = RowsPlan { copied: Vec::new(), parallel: None, tiles: Vec::new() };
+        let online = text.online.as_ref().map(|elements| self.online(elements)).transpose()?;
+        let mut plan = RowsPlan { copied: Vec::new(), parallel: None, online, tiles: Vec::new() };
         for (number, copy) in &text.copied {
             let copied = self.copied(number, copy, &plan)?;
             plan.copied.push((copied, StagePlan::new("", Vec::new())));
@@ -257,7 +258,8 @@ impl BindRows<'_> {
         }
         self.check_tiles(text)?;
         for (count, stages) in &text.tiles {
-            plan.tiles.push((count.value, self.tile(&rows, count, stages)?));
+            let own = plan.sample(&rows, count.value);
+            plan.tiles.push((count.value, self.tile(own, count, stages, online.map(|_| gpu::BLOCK_THREADS))?));
         }
         Ok(plan)
     }
@@ -348,19 +350,45 @@ impl BindRows<'_> {
         }
     }
 
-    /// Checks that a block of a GPU has one row.
+    /// Checks the number of elements that an online softmax takes at a time, and returns it.
+    fn online(&self, elements: &At<i64>) -> Result<i64> {
+        let ctx = self.how.ctx;
+        if self.rows.online().is_none() || ctx.gpu.is_none() || ctx.strict_order {
+            let message = "these rows cannot run as an online softmax";
+            let help = "only those around a softmax can, on a GPU and without --strict-order; leave out `online`";
+            return Err(PlanError::new(elements.span, message).help(help));
+        }
+        Ok(elements.value)
+    }
+
+    /// Checks that a block of a GPU has one row, or a tile of an online softmax that fits.
     fn check_block_rows(&self, text: &RowsText) -> Result<()> {
         let is_plain = text.copied.is_empty() && text.parallel.is_none();
-        match &text.tiles[..] {
-            [(count, _)] if count.value == 1 && is_plain => Ok(()),
+        match (&text.tiles[..], text.online.as_ref().zip(self.rows.online())) {
+            ([(count, _)], Some((elements, online))) if is_plain && count.value > 1 && elements.value > 0 => {
+                let limit = self.how.ctx.gpu.map_or(0, |gpu| i64::from(gpu.max_static_shared));
+                match self.rows.online_bytes(&online, (count.value, elements.value)) {
+                    Some(bytes) if bytes <= limit => Ok(()),
+                    _ => {
+                        let message = format!("the tile does not fit into {limit} bytes of shared memory");
+                        Err(PlanError::new(count.span, message).help("choose fewer rows or elements"))
+                    }
+                }
+            }
+            ([(count, _)], None) if count.value == 1 && is_plain => Ok(()),
             _ => Err(PlanError::new(text.span, "a block of a GPU computes one row")
                 .help("write `rows, 1 at a time:` with a line for each stage")),
         }
     }
 
-    /// Binds the plans of the stages of a tile.
-    fn tile(&self, rows: &Rows, number: &At<i64>, texts: &[StageText]) -> Result<Vec<StagePlan>> {
-        let stages = rows.sample(number.value).stages;
+    /// Binds the plans of the stages of a tile. `threads`: those of a block, if they are given.
+    fn tile(
+        &self,
+        stages: Vec<Stage>,
+        number: &At<i64>,
+        texts: &[StageText],
+        mut threads: Option<i64>,
+    ) -> Result<Vec<StagePlan>> {
         if stages.len() != texts.len() {
             let (own, given) = (count(stages.len(), "stage"), count(texts.len(), "line"));
             let error = PlanError::new(number.span, format!("these rows have {own}, and this plan {given}"));
@@ -369,11 +397,12 @@ impl BindRows<'_> {
         let plans = stages.iter().zip(texts);
         let plans = plans.map(|(own, text)| stage(text, own, &self.how.naming.axes(own), self.how, true));
         let plans: Vec<StagePlan> = plans.collect::<Result<_>>()?;
-        let threads = stages.iter().zip(&plans).map(|(stage, plan)| gpu::block_threads(stage, plan));
-        let mut several = threads.filter(|threads| self.how.ctx.gpu.is_some() && *threads > 1);
-        if several.next().is_some_and(|first| several.any(|threads| threads != first)) {
+        let own = stages.iter().zip(&plans).map(|(stage, plan)| gpu::block_threads(stage, plan));
+        let mut several = own.filter(|own| self.how.ctx.gpu.is_some() && *own > 1);
+        if several.any(|own| own != *threads.get_or_insert(own)) {
+            let expected = threads.map_or_else(String::new, |threads| format!(", such as {threads}"));
             return Err(PlanError::new(number.span, "the stages of a row run on different numbers of threads")
-                .help("choose equal numbers of `thread` iterations"));
+                .help(format!("choose equal numbers of `thread` iterations{expected}")));
         }
         Ok(plans)
     }

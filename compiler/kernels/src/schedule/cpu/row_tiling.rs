@@ -55,7 +55,7 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
     let tile = given.or_else(|| sizes.map(|n| n.min(count.unwrap_or(n))).next()).unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
-    RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty(), ctx), tiles }
+    RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty(), ctx), online: None, tiles }
 }
 
 fn parallel_rows(rows: &Rows, tile: i64, copies: bool, ctx: ScheduleContext) -> Option<(usize, i64)> {

@@ -2,7 +2,7 @@
 
 use super::{Loops, Rule, vectors};
 use crate::schedule::{Loop, LoopKind, ScheduleContext, Staged};
-use hammock_ir::PrimExpr;
+use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::{
     Stage,
     access::{contraction_operands, is_copyable, parts, size, spatial, store_axis},
@@ -17,7 +17,9 @@ const THREADS: i64 = 16;
 const TILES: [(i64, i64); 3] = [(8, 8), (4, 4), (2, 2)];
 /// The same for dynamic extents.
 const DYNAMIC_TILE: (i64, i64) = (4, 4);
-/// Smaller extents leave most of a tile empty.
+/// Maximum results of a thread where one block computes all of them.
+const MAX_BLOCK_RESULTS: i64 = 32;
+/// Minimum extent of each axis.
 const MIN_EXTENT: i64 = 8;
 
 /// See the module's documentation.
@@ -64,11 +66,9 @@ pub fn axes<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<Axes<'a>> {
 }
 
 fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
-    let Axes { rows, columns, m, n, k } = axes(stage, ctx)?;
+    let own = axes(stage, ctx).filter(|own| own.fill_tiles(stage))?;
+    let (m, n) = (own.m, own.n);
     let extent = |axis: usize| size(&stage.axes[axis].extent);
-    if extent(m) < MIN_EXTENT || extent(n) < MIN_EXTENT || extent(k) < MIN_EXTENT {
-        return None;
-    }
     let others: Vec<usize> = spatial(stage).filter(|axis| ![m, n].contains(axis)).collect();
     let batch = others.iter().fold(1i64, |count, axis| count.saturating_mul(extent(*axis)));
     let is_dynamic = [m, n].iter().any(|axis| stage.axes[*axis].extent.as_int().is_none());
@@ -76,16 +76,51 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let block = |axis, step| Loop { axis, step, kind: LoopKind::Block };
     let mut loops: Vec<Loop> = others.into_iter().map(|axis| block(axis, 1)).collect();
     loops.extend([block(m, tm * THREADS), block(n, tn * THREADS)]);
-    loops.extend((0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce && *axis != k).map(Loop::serial));
-    loops.push(Loop::with_step(k, DEPTH));
-    let inside = loops.len();
-    let operands = [(rows, m, tm), (columns, n, tn)];
-    let staged = operands.map(|(operand, axis, tile)| copy(stage, operand, [k, axis], tile * THREADS, inside));
-    let [Some(first), Some(second)] = staged else { return None };
-    let unrolled = |axis, step| Loop { axis, step, kind: LoopKind::Unrolled };
-    let thread = |axis| Loop { axis, step: 1, kind: LoopKind::Thread };
-    loops.extend([Loop::serial(k), unrolled(m, THREADS), unrolled(n, THREADS), thread(m), thread(n)]);
-    Some(Loops { loops, staged: vec![first, second] })
+    own.tile(stage, loops, (tm * THREADS, tn * THREADS), &|_| false)
+}
+
+/// Returns loops on the threads of one block, if a stage is a contraction of constant size whose results fit into their
+/// registers. Operands that `is_shared` is true for are in shared memory.
+pub fn block_tile(stage: &Stage, is_shared: &dyn Fn(&Buffer) -> bool, ctx: &ScheduleContext) -> Option<Loops> {
+    let own = axes(stage, ctx).filter(|own| own.fill_tiles(stage))?;
+    let has_others = spatial(stage).any(|axis| ![own.m, own.n].contains(&axis));
+    let extent = |axis: usize| stage.axes[axis].extent.as_int();
+    let (rows, columns) = (extent(own.m)?, extent(own.n)?);
+    let is_whole = rows % THREADS == 0 && columns % THREADS == 0;
+    let fits = !has_others && is_whole && rows / THREADS * (columns / THREADS) <= MAX_BLOCK_RESULTS;
+    fits.then(|| own.tile(stage, Vec::new(), (rows, columns), is_shared)).flatten()
+}
+
+impl Axes<'_> {
+    /// Returns true if the extents do not leave most of a tile empty.
+    fn fill_tiles(&self, stage: &Stage) -> bool {
+        [self.m, self.n, self.k].iter().all(|axis| size(&stage.axes[*axis].extent) >= MIN_EXTENT)
+    }
+
+    /// Adds the loops of a block inside of others: over the reduction, with copies of operands, and over its tile of
+    /// `rows` times `columns` results.
+    fn tile(
+        &self,
+        stage: &Stage,
+        mut loops: Vec<Loop>,
+        (rows, columns): (i64, i64),
+        is_shared: &dyn Fn(&Buffer) -> bool,
+    ) -> Option<Loops> {
+        let (m, n, k) = (self.m, self.n, self.k);
+        loops.extend((0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce && *axis != k).map(Loop::serial));
+        loops.push(Loop::with_step(k, DEPTH));
+        let inside = loops.len();
+        let reads_shared =
+            |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(buffer, ..) if is_shared(buffer)));
+        let operands = [(self.rows, m, rows), (self.columns, n, columns)];
+        let operands = operands.into_iter().filter(|(operand, ..)| !reads_shared(operand));
+        let copies = operands.map(|(operand, axis, edge)| copy(stage, operand, [k, axis], edge, inside));
+        let staged = copies.collect::<Option<Vec<Staged>>>()?;
+        let unrolled = |axis, step| Loop { axis, step, kind: LoopKind::Unrolled };
+        let thread = |axis| Loop { axis, step: 1, kind: LoopKind::Thread };
+        loops.extend([Loop::serial(k), unrolled(m, THREADS), unrolled(n, THREADS), thread(m), thread(n)]);
+        Some(Loops { loops, staged })
+    }
 }
 
 /// Returns the results of a thread along rows and columns: the largest tile that leaves enough blocks for the GPU.

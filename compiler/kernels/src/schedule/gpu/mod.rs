@@ -4,6 +4,7 @@
 
 mod contraction;
 mod elementwise;
+mod online;
 mod reductions;
 mod rows;
 pub mod tensor_cores;
@@ -21,6 +22,7 @@ use hammock_loopnest::{
     access::{combiner, parts},
 };
 
+pub use online::{RULE as ONLINE, stage_plan as online_stage_plan};
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
 pub use vectors::{lanes as vector_lanes, load_lanes};
 
@@ -31,6 +33,7 @@ pub const BLOCK_THREADS: i64 = 256;
 pub static RULES: &[&Rule] = &[
     &COOPERATIVE_COPY,
     &rows::RULE,
+    &online::RULE,
     &tensor_cores::RULE,
     &contraction::RULE,
     &reductions::WARP_PER_ROW,

@@ -1,6 +1,6 @@
 //! Row-wise stages (normalizations): a block for each row, with intermediates in shared memory.
 
-use super::{Rule, vectors};
+use super::{Rule, online, vectors};
 use crate::schedule::{Loop, LoopKind, RowsPlan, ScheduleContext, StagePlan};
 use hammock_loopnest::{
     Stage,
@@ -22,14 +22,18 @@ pub static RULE: Rule = Rule {
     plan: |_, _| None,
 };
 
-/// Plans row-wise stages.
+/// Plans row-wise stages: with a block for each row if that has the intermediates of one.
 pub fn plan(rows: &Rows, ctx: ScheduleContext) -> RowsPlan {
+    let online = rows.online().filter(|_| !rows.fit_a_block() && !ctx.strict_order);
+    if let Some(plan) = online.and_then(|found| online::plan(rows, &found, ctx)) {
+        return plan;
+    }
     let stages = rows.sample(1).stages;
     let lengths = stages.iter().flat_map(|stage| &stage.axes).map(|axis| size(&axis.extent));
     let length = lengths.max().unwrap_or(1);
     let threads = THREADS.iter().find(|(_, min)| length >= *min).map_or(32, |(threads, _)| *threads);
     let plans = stages.iter().map(|stage| row_plan(stage, threads, ctx)).collect();
-    RowsPlan { copied: Vec::new(), parallel: None, tiles: vec![(1, plans)] }
+    RowsPlan { copied: Vec::new(), parallel: None, online: None, tiles: vec![(1, plans)] }
 }
 
 /// Returns the plan of a stage on the threads of one block. A stage without loops over threads runs on one of them.

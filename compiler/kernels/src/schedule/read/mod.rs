@@ -14,6 +14,8 @@
 //!     copy of x as [b] for stage 1 (rule: b)     row-tiled stages: copies before the tiles,
 //!     rows, 8 at a time, a parallel 1:           the rows of a tile,
 //!         rule: b                                and a line for each stage; the same for `rows left`
+//!     rows, 32 at a time, online 64:             on a GPU: the rows of a block, and the elements of a row that an
+//!         rule: b                                online softmax takes at a time
 //!     planned                                    the choice of the rules, or of one rule by `planned by RULE`,
 //!         split a by 64                          and below any stage's line primitives that change it
 //! ```
@@ -99,6 +101,7 @@ pub(super) struct RowsText {
     pub span: Span,
     pub copied: Vec<(At<usize>, CopyText)>,
     pub parallel: Option<(At<String>, At<i64>)>,
+    pub online: Option<At<i64>>,
     pub tiles: Vec<(At<i64>, Vec<StageText>)>,
 }
 

@@ -45,7 +45,8 @@ fn stage(lines: &[Line]) -> Result<(StageText, usize)> {
 
 /// Parses row-tiled stages. Also returns the number of lines.
 fn rows(lines: &[Line]) -> Result<(RowsText, usize)> {
-    let mut rows = RowsText { span: lines[0].span(), copied: Vec::new(), parallel: None, tiles: Vec::new() };
+    let mut rows =
+        RowsText { span: lines[0].span(), copied: Vec::new(), parallel: None, online: None, tiles: Vec::new() };
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         let mut cursor = line.cursor();
@@ -54,7 +55,7 @@ fn rows(lines: &[Line]) -> Result<(RowsText, usize)> {
             rows.copied.push(cursor.copy_for_stage()?);
             at += 1;
         } else if cursor.takes(&["rows"]) && left != rows.tiles.is_empty() {
-            let count = cursor.rows(left, &mut rows.parallel)?;
+            let count = cursor.rows(left, &mut rows)?;
             let inside = lines[at + 1..].iter().take_while(|inner| inner.indent > line.indent).count();
             let (mut stages, end) = (Vec::new(), at + 1 + inside);
             at += 1;
@@ -199,18 +200,20 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses what follows `rows`: the tile size, and the parallel axis.
-    fn rows(&mut self, left: bool, parallel: &mut Option<(At<String>, At<i64>)>) -> Result<At<i64>> {
+    /// Parses what follows `rows`: the tile size, and the parallel axis or the elements of an online softmax.
+    fn rows(&mut self, left: bool, rows: &mut RowsText) -> Result<At<i64>> {
         if left {
             self.expect("left")?;
         }
         self.expect(",")?;
         let count = self.number("the rows of a tile")?;
         ["at", "a", "time"].into_iter().try_for_each(|word| self.expect(word))?;
-        if !left && self.takes(&[","]) {
+        if !left && self.takes(&[",", "online"]) {
+            rows.online = Some(self.number("the elements of a row at a time")?);
+        } else if !left && self.takes(&[","]) {
             let axis = self.word("an axis of the rows")?;
             self.expect("parallel")?;
-            *parallel = Some((axis, self.number("the minimum iterations for a thread")?));
+            rows.parallel = Some((axis, self.number("the minimum iterations for a thread")?));
         }
         self.expect(":")?;
         self.end().map(|()| count)

@@ -9,6 +9,7 @@ mod accesses;
 mod alias_output;
 mod copies;
 mod members;
+mod online;
 
 use crate::{
     Axis, Epilogue, Kernel, Machine, Part, Stage, contraction, dots, row_axes::SharedAxis, transforms::Transform,
@@ -22,6 +23,7 @@ use hammock_ir::{
 };
 use hammock_target::{assumed_machine::L2_BYTES, dynamic_extent};
 use members::Members;
+pub use online::{Online, OnlineTile, TilePosition};
 
 /// See the module's documentation.
 pub static TRANSFORM: Transform = Transform {
@@ -66,7 +68,7 @@ fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
         }
         let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
         let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own);
-        let Some(rows) = rows.filter(|rows| machine != Machine::Gpu || rows.fit_a_block()) else { continue };
+        let Some(rows) = rows.filter(|rows| machine != Machine::Gpu || rows.suit_a_gpu()) else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);
         joined.iter().for_each(|part| accesses.mark_joined(*part));
@@ -114,9 +116,14 @@ impl Rows {
         self.aliased = alias_output::in_result(&mut self.stages, &mut self.intermediates);
     }
 
+    /// Returns true if blocks of a GPU compute rows: each one row, or several with an online softmax.
+    fn suit_a_gpu(&self) -> bool {
+        self.fit_a_block() || self.online().is_some_and(|online| self.suits_tiles(&online))
+    }
+
     /// Returns true if one block of a GPU computes a row: the work of each stage is linear in the length of the row, whose
     /// intermediates are in shared memory.
-    fn fit_a_block(&self) -> bool {
+    pub fn fit_a_block(&self) -> bool {
         let is_linear = |(number, stage): (usize, &Stage)| {
             let rows: Vec<usize> = self.row_axes(number).collect();
             let has_results = (0..stage.axes.len()).any(|axis| !stage.axes[axis].reduce && !rows.contains(&axis));
@@ -166,9 +173,14 @@ impl Rows {
 
     /// Returns the stages for `rows` rows starting at a position.
     pub fn tile(&self, position: &[PrimExpr], rows: i64) -> Tile {
-        let buffers: Vec<Buffer> = self.intermediates.iter().map(|buffer| self.local(buffer, rows)).collect();
-        let stage = |(number, stage)| self.local_stage(number, stage, position, rows, &buffers);
+        let buffers = self.local_buffers(rows);
+        let stage = |(number, stage)| self.local_stage(number, stage, position, rows, &buffers, &|index| index);
         Tile { stages: self.stages.iter().enumerate().map(stage).collect(), buffers }
+    }
+
+    /// Returns the buffers for the current rows of the intermediates.
+    fn local_buffers(&self, rows: i64) -> Vec<Buffer> {
+        self.intermediates.iter().map(|buffer| self.local(buffer, rows)).collect()
     }
 
     /// Returns the buffer for the current rows of an intermediate.
@@ -186,7 +198,16 @@ impl Rows {
         self.axes.iter().position(|axis| axis.dims.get(buffer) == Some(&dim))
     }
 
-    fn local_stage(&self, number: usize, stage: &Stage, position: &[PrimExpr], rows: i64, buffers: &[Buffer]) -> Stage {
+    /// Returns a stage for `rows` rows. `index` maps indices of the tiled axis.
+    fn local_stage(
+        &self,
+        number: usize,
+        stage: &Stage,
+        position: &[PrimExpr],
+        rows: i64,
+        buffers: &[Buffer],
+        index: &dyn Fn(PrimExpr) -> PrimExpr,
+    ) -> Stage {
         let tiled = self.axes.len() - 1;
         let row = Var::int64(stage.axes[self.axes[tiled].axes[number]].var.name().clone());
         let mut values = Substitution::default();
@@ -195,7 +216,7 @@ impl Rows {
             match self.axes.iter().position(|shared| shared.axes[number] == at) {
                 None => axes.push(axis.clone()),
                 Some(shared) if shared == tiled && rows > 1 => {
-                    values.insert(axis.var.clone(), &position[shared] + row.expr());
+                    values.insert(axis.var.clone(), index(&position[shared] + row.expr()));
                     axes.push(Axis::spatial(row.clone(), PrimExpr::int64(rows)));
                 }
                 Some(shared) => _ = values.insert(axis.var.clone(), position[shared].clone()),

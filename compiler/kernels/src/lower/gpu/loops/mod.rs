@@ -1,5 +1,6 @@
 //! Code generation for plans on GPUs: each part of a kernel becomes a device region.
 
+mod online;
 mod opaque;
 mod place;
 mod private_memory;

@@ -4,7 +4,7 @@
 //! If rows of dynamic length do not fit, the stages run one after the other, with intermediates in global memory.
 
 use super::{
-    barrier, bound_loop, guarded, product,
+    barrier, bound_loop, guarded, online, product,
     stage::{self, thread_code},
     unravel,
 };
@@ -24,7 +24,13 @@ const WARP_RESULT_BYTES: i64 = 4 << 10;
 
 /// Returns the region, or a choice between it and regions of the single stages.
 pub fn region(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
-    let plans = plan.tiles.first().map_or(&[][..], |(_, plans)| plans);
+    let (row_count, plans) = plan.tiles.first().map_or((1, &[][..]), |(row_count, plans)| (*row_count, &plans[..]));
+    if let Some((elements, found)) = plan.online.zip(rows.online()) {
+        return online::region(rows, &found, plans, (row_count, elements), choice);
+    }
+    if !rows.fit_a_block() {
+        return single_stages(rows, choice);
+    }
     let extents: Vec<PrimExpr> = rows.extents().cloned().collect();
     let total = extents.iter().fold(PrimExpr::int64(1), |total, extent| product(&total, extent));
     let (block, thread) = (Var::int64("block"), Var::int64("thread"));

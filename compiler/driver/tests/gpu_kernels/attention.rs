@@ -1,0 +1,85 @@
+//! Attention on a GPU: an online softmax, and what it does not match.
+
+use super::{compare_on, lowered, tensor_of};
+use hammock_diagnostics::SourceFile;
+use hammock_interp::Arg;
+use hammock_ir::{Function, tir::PrimFunc};
+use hammock_kernels::{lower_gpu, plan_text};
+use hammock_target::{Gpu, Target};
+
+const CAUSAL: &str = "q, k, v, causal_mask=\"BottomRight\"";
+
+/// Returns the kernel of an attention: queries, keys and values of these shapes, with arguments as a call has them.
+fn attention(q: &str, kv: &str, args: &str, dtype: &str) -> PrimFunc {
+    let text = format!(
+        "from tvm.script import ir as I, relax as R\n\
+         @I.ir_module\n\
+         class Module:\n    \
+             @R.function\n    \
+             def main(q: R.Tensor(({q}), \"{dtype}\"), k: R.Tensor(({kv}), \"{dtype}\"), v: R.Tensor(({kv}), \"{dtype}\")):\n        \
+                 with R.dataflow():\n            \
+                     y = R.nn.attention({args})\n            \
+                     R.output(y)\n        \
+                 return y\n"
+    );
+    let module = lowered(&SourceFile::new("attention.py", text).unwrap());
+    let kernel = module.functions.values().find_map(|function| match function {
+        Function::Tir(func) if func.buffers().count() == 4 => Some(func.clone()),
+        _ => None,
+    });
+    kernel.unwrap()
+}
+
+/// Compares the kernel with itself as it was written, for queries and keys of these sequence lengths.
+fn check(func: &PrimFunc, [heads, shared, size]: [i64; 3], lengths: &[(i64, i64)], strict_order: bool) {
+    let target = Target::baseline();
+    let options = hammock_kernels::Options { strict_order, ..hammock_kernels::Options::new(&target) };
+    let kernel = lower_gpu(func, options, &Gpu::DEFAULT).unwrap();
+    for (n, m) in lengths {
+        let shapes = [[1, *n, heads, size], [1, *m, shared, size], [1, *m, shared, size], [1, *n, heads, size]];
+        let args: Option<Vec<Arg>> =
+            func.buffers().zip(shapes).enumerate().map(|(i, (b, shape))| tensor_of(b.dtype, &shape, i)).collect();
+        let mut reports = Vec::new();
+        compare_on(func, &kernel, args.unwrap(), &format!("{n} queries, {m} keys"), &mut reports);
+        assert!(reports.is_empty(), "{}", reports.join("\n"));
+    }
+}
+
+fn plan(func: &PrimFunc) -> String {
+    let target = Target::baseline();
+    plan_text(func, hammock_kernels::Options { gpu: Some(&Gpu::DEFAULT), ..hammock_kernels::Options::new(&target) })
+        .unwrap()
+}
+
+const LENGTHS: &[(i64, i64)] = &[(1, 1), (33, 65), (0, 3)];
+
+#[test]
+fn sequences_of_any_length() {
+    for args in [CAUSAL, "q, k, v, causal_mask=\"TopLeft\", window_size=3"] {
+        let func = attention("1, \"n\", 1, 16", "1, \"m\", 1, 16", args, "float32");
+        assert!(plan(&func).contains("rows, 32 at a time, online 64:"), "{}", plan(&func));
+        check(&func, [1, 1, 16], LENGTHS, false);
+    }
+}
+
+#[test]
+fn constant_lengths() {
+    let func = attention("1, 16, 1, 8", "1, 100, 1, 8", CAUSAL, "float32");
+    assert!(plan(&func).contains("online 64"), "{}", plan(&func));
+    check(&func, [1, 1, 8], &[(16, 100)], false);
+}
+
+#[test]
+fn heads_that_share_keys() {
+    let func = attention("1, \"n\", 4, 16", "1, \"m\", 2, 16", "q, k, v", "float16");
+    assert!(plan(&func).contains("online 64"), "{}", plan(&func));
+    check(&func, [4, 2, 16], &[(2, 70)], false);
+}
+
+#[test]
+fn large_heads_and_strict_order_take_other_rules() {
+    let func = attention("1, \"n\", 1, 512", "1, \"m\", 1, 512", "q, k, v", "float32");
+    assert!(!plan(&func).contains("online"), "{}", plan(&func));
+    let func = attention("1, \"n\", 1, 16", "1, \"m\", 1, 16", CAUSAL, "float32");
+    check(&func, [1, 1, 16], &[(2, 9)], true);
+}

@@ -1,0 +1,289 @@
+//! The stages of an online softmax for a block of rows and a tile of their elements.
+
+use super::{Online, Role, clamped, is_divisible, spatial_vars};
+use crate::{
+    Axis, Stage,
+    access::combiner,
+    map_loads, replaced,
+    row_tiling::{Rows, redirect_loads},
+};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, Var, binary},
+    tir::Buffer,
+};
+
+/// The stages for one block of rows. Those that belong to a row-tiled stage have its number; the others maintain the
+/// running maximum and sums.
+pub struct OnlineTile {
+    /// Stages that run first.
+    pub before: Vec<(Option<usize>, Stage)>,
+    /// Stages that run for each tile of elements.
+    pub body: Vec<(Option<usize>, Stage)>,
+    /// Stages that run last.
+    pub after: Vec<(Option<usize>, Stage)>,
+    /// Buffers of the block.
+    pub buffers: Vec<Buffer>,
+}
+
+/// Position and size of a tile.
+pub struct TilePosition<'a> {
+    /// Position of the first row.
+    pub rows: &'a [PrimExpr],
+    /// Number of rows.
+    pub row_count: i64,
+    /// Position of the first element.
+    pub element: &'a PrimExpr,
+    /// Number of elements.
+    pub element_count: i64,
+}
+
+impl OnlineTile {
+    /// Returns the stages that belong to row-tiled stages, in their order.
+    pub fn row_tiled(self) -> Vec<Stage> {
+        let all = self.before.into_iter().chain(self.body).chain(self.after);
+        let mut own: Vec<(usize, Stage)> = all.filter_map(|(number, stage)| Some((number?, stage))).collect();
+        own.sort_by_key(|(number, _)| *number);
+        own.into_iter().map(|(_, stage)| stage).collect()
+    }
+}
+
+impl Rows {
+    /// Returns the stages of an online softmax for a tile. Rows and elements outside of it are computed from the last one,
+    /// and neither counted nor stored.
+    pub fn online_tile(&self, online: &Online, at: &TilePosition<'_>) -> OnlineTile {
+        let local = self.local_buffers(at.row_count);
+        let buffers = local.iter().enumerate().map(|(number, buffer)| {
+            let dim = online.dims[number].map(|dim| self.local_dim(number, dim));
+            dim.map_or_else(|| buffer.clone(), |dim| resized(buffer, dim, at.element_count))
+        });
+        let buffers: Vec<Buffer> = buffers.collect();
+        Builder { rows: self, online, at, local, buffers }.tile()
+    }
+
+    /// Returns the extent of a row: the number of its elements.
+    pub fn online_extent(&self, online: &Online) -> PrimExpr {
+        let mut extents =
+            self.stages.iter().zip(&online.axes).filter_map(|(stage, axis)| Some(&stage.axes[(*axis)?].extent));
+        extents.next().cloned().unwrap_or_else(|| PrimExpr::int64(0))
+    }
+
+    /// Returns the dimension of an intermediate in its buffer for a tile.
+    fn local_dim(&self, intermediate: usize, dim: usize) -> usize {
+        let tiled = self.axes.len() - 1;
+        let buffer = &self.intermediates[intermediate];
+        dim - (0..dim).filter(|dim| self.row_axis(buffer, *dim).is_some_and(|axis| axis != tiled)).count()
+    }
+
+    /// Returns the index of a stage's axis in its stage for a tile.
+    fn local_axis(&self, number: usize, axis: usize) -> usize {
+        let tiled = self.axes.len() - 1;
+        axis - self.axes[..tiled].iter().filter(|shared| shared.axes[number] < axis).count()
+    }
+
+    /// Returns the index of the tiled row axis in a stage for a tile.
+    fn local_row_axis(&self, number: usize) -> usize {
+        self.local_axis(number, self.axes[self.axes.len() - 1].axes[number])
+    }
+}
+
+struct Builder<'a> {
+    rows: &'a Rows,
+    online: &'a Online,
+    at: &'a TilePosition<'a>,
+    /// Buffers of intermediates for all elements of the rows.
+    local: Vec<Buffer>,
+    /// The same for a tile of elements.
+    buffers: Vec<Buffer>,
+}
+
+/// The running maximum, and the factor by which sums are rescaled, for each row of a block.
+struct Running {
+    max: Buffer,
+    factor: Buffer,
+}
+
+impl Builder<'_> {
+    fn tile(mut self) -> OnlineTile {
+        let of_rows = |name: &str| Buffer::new(name, vec![PrimExpr::int64(self.at.row_count)], self.max_dtype());
+        let running = Running { max: of_rows("running_max"), factor: of_rows("rescale") };
+        let mut tile = OnlineTile { before: Vec::new(), body: Vec::new(), after: Vec::new(), buffers: Vec::new() };
+        for (number, role) in self.online.roles.iter().enumerate() {
+            match role {
+                Role::Before => tile.before.push((Some(number), self.stage(number, true))),
+                Role::Element => tile.body.push((Some(number), self.element(number))),
+                Role::Max => self.max(number, &running, &mut tile),
+                Role::Exp => tile.body.push((Some(number), self.exponential(number))),
+                Role::Sum => self.sum(number, &running, &mut tile),
+                Role::After => tile.after.push((Some(number), self.stage(number, false))),
+            }
+        }
+        tile.buffers.extend([running.max, running.factor]);
+        tile.buffers.append(&mut self.buffers);
+        tile
+    }
+
+    /// Returns the stage for all elements of the block's rows. `clamps`: with all rows of the block, those outside being
+    /// the last one; otherwise only with those inside.
+    fn stage(&self, number: usize, clamps: bool) -> Stage {
+        let (rows, count) = (self.rows, self.at.row_count);
+        let Some(extent) = rows.extents().next_back() else { return rows.stages[number].clone() };
+        let index = |index: PrimExpr| if clamps { clamped(index, extent, count) } else { index };
+        let mut stage = rows.local_stage(number, &rows.stages[number], self.at.rows, count, &self.local, &index);
+        if !clamps && !is_divisible(extent, count) {
+            let left = self.at.rows.last().map_or_else(|| extent.clone(), |first| extent - first.clone());
+            stage.axes[rows.local_row_axis(number)].extent = PrimExpr::int64(count).min(left);
+        }
+        self.in_tile(&stage, None)
+    }
+
+    /// Returns a stage with the buffers of a tile of elements, which the stage's axis `var` is along.
+    fn in_tile(&self, stage: &Stage, var: Option<&Var>) -> Stage {
+        let locate = |buffer: &Buffer, indices: &[PrimExpr]| {
+            if *buffer == stage.buffer {
+                return (self.tile_buffer(buffer), stage.indices.clone());
+            }
+            let Some(number) = self.local.iter().position(|own| own == buffer) else {
+                return (buffer.clone(), indices.to_vec());
+            };
+            let mut indices = indices.to_vec();
+            if let (Some(dim), Some(var)) = (self.online.dims[number], var) {
+                indices[self.rows.local_dim(number, dim)] = var.expr();
+            }
+            (self.buffers[number].clone(), indices)
+        };
+        let mut own = stage.map_values(|value| redirect_loads(value, &locate));
+        own.buffer = self.tile_buffer(&stage.buffer);
+        if let Some(epilogue) = &mut own.epilogue {
+            epilogue.buffer = self.tile_buffer(&epilogue.buffer);
+        }
+        own
+    }
+
+    fn tile_buffer(&self, buffer: &Buffer) -> Buffer {
+        let number = self.local.iter().position(|own| own == buffer);
+        number.map_or_else(|| buffer.clone(), |number| self.buffers[number].clone())
+    }
+
+    /// Returns a stage for the elements of the tile. Also returns the condition that an element is inside of the row.
+    fn of_elements(&self, number: usize) -> (Stage, Option<PrimExpr>) {
+        let (rows, count) = (self.rows, self.at.row_count);
+        let original = &rows.stages[number];
+        let extent = rows.online_extent(self.online);
+        let row_extent = rows.extents().next_back().cloned().unwrap_or_else(|| PrimExpr::int64(1));
+        let index = |index: PrimExpr| clamped(index, &row_extent, count);
+        let mut stage = rows.local_stage(number, original, self.at.rows, count, &self.local, &index);
+        let Some(axis) = self.online.axes[number].map(|axis| rows.local_axis(number, axis)) else {
+            return (stage, None);
+        };
+        let var = stage.axes[axis].var.clone();
+        let element = self.at.element.clone() + var.expr();
+        let inside = (!is_divisible(&extent, self.at.element_count)).then(|| element.clone().lt(extent.clone()));
+        let position = clamped(element, &extent, self.at.element_count);
+        stage = stage.map_values(|value| value.substitute(&[(var.clone(), position.clone())].into_iter().collect()));
+        stage.axes[axis].extent = PrimExpr::int64(self.at.element_count);
+        (self.in_tile(&stage, Some(&var)), inside)
+    }
+
+    fn element(&self, number: usize) -> Stage {
+        self.of_elements(number).0
+    }
+
+    /// Adds the stages of the running maximum.
+    fn max(&self, number: usize, running: &Running, tile: &mut OnlineTile) {
+        let (mut stage, inside) = self.of_elements(number);
+        let dtype = stage.buffer.dtype;
+        let lowest = PrimExpr::float(f64::NEG_INFINITY, dtype);
+        if let (Some(inside), Some((_, term))) = (inside, combiner(&stage)) {
+            let term = term.clone();
+            stage.value = replaced(&stage.value, &term, &inside.select(term.clone(), lowest.clone()));
+        }
+        let rows: Vec<Axis> = stage.axes.iter().filter(|axis| !axis.reduce).cloned().collect();
+        let at = vec![stage.axes[self.rows.local_row_axis(number)].var.expr()];
+        let (old, new) =
+            (PrimExpr::load(&running.max, at.clone()), PrimExpr::load(&stage.buffer, stage.indices.clone()));
+        stage.init = Some(old.clone());
+        let of_rows = |name: &str, buffer: &Buffer, value: PrimExpr| {
+            (None, Stage::new(name, rows.clone(), buffer.clone(), at.clone(), value))
+        };
+        tile.before.push(of_rows("start_max", &running.max, lowest));
+        tile.body.push((Some(number), stage));
+        let factor = (old - shift(new.clone())).unary("exp");
+        tile.body.push(of_rows("rescale", &running.factor, factor));
+        tile.body.push(of_rows("advance_max", &running.max, new));
+    }
+
+    fn exponential(&self, number: usize) -> Stage {
+        let (stage, inside) = self.of_elements(number);
+        let max = self.max_buffer();
+        let value = map_loads(&stage.value, &max, &|load| shift(load.clone()));
+        let zero = PrimExpr::float(0.0, value.dtype());
+        let value = inside.map_or(value.clone(), |inside| inside.select(value, zero));
+        Stage { value, ..stage }
+    }
+
+    /// Adds the stages of a running sum.
+    fn sum(&self, number: usize, running: &Running, tile: &mut OnlineTile) {
+        let (mut stage, _) = self.of_elements(number);
+        let is_own = self.buffers.contains(&stage.buffer) && stage.epilogue.is_none();
+        let at = if is_own { stage.indices.clone() } else { spatial_vars(&stage) };
+        let spatial: Vec<Axis> = stage.axes.iter().filter(|axis| !axis.reduce).cloned().collect();
+        let result = stage.buffer.clone();
+        if !is_own {
+            let sizes = spatial.iter().map(|axis| axis.extent.clone()).collect();
+            stage.buffer = Buffer::new(result.name.clone(), sizes, result.dtype);
+            tile.buffers.push(stage.buffer.clone());
+        }
+        let own = PrimExpr::load(&stage.buffer, at.clone());
+        let row = stage.axes[self.rows.local_row_axis(number)].var.expr();
+        stage.value = map_loads(&stage.value, &result, &|_| own.clone());
+        stage.init = Some(own * PrimExpr::load(&running.factor, vec![row]));
+        stage.indices = at.clone();
+        stage.epilogue = None;
+        let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
+        tile.before.push((None, Stage::new("start_sum", spatial, stage.buffer.clone(), at, zero)));
+        if !is_own {
+            tile.after.push((None, self.result(number, &stage.buffer)));
+        }
+        tile.body.push((Some(number), stage));
+    }
+
+    /// Returns the stage that stores a sum, after its epilogue.
+    fn result(&self, number: usize, sum: &Buffer) -> Stage {
+        let stage = self.stage(number, false);
+        let load = PrimExpr::load(sum, spatial_vars(&stage));
+        let axes: Vec<Axis> = stage.axes.iter().filter(|axis| !axis.reduce).cloned().collect();
+        let (buffer, indices, value) = match &stage.epilogue {
+            Some(epilogue) => {
+                let value = map_loads(&epilogue.value, &stage.buffer, &|_| load.clone());
+                (epilogue.buffer.clone(), epilogue.indices.clone(), value)
+            }
+            None => (stage.buffer.clone(), stage.indices.clone(), load),
+        };
+        Stage::new(format!("{}_result", stage.name), axes, buffer, indices, value)
+    }
+
+    fn max_buffer(&self) -> Buffer {
+        let max = self.online.roles.iter().position(|role| *role == Role::Max).unwrap_or_default();
+        let target = self.rows.stages[max].target();
+        let number = self.rows.intermediates.iter().position(|own| own == target);
+        number.map_or_else(|| target.clone(), |number| self.buffers[number].clone())
+    }
+
+    fn max_dtype(&self) -> DType {
+        self.max_buffer().dtype
+    }
+}
+
+/// Returns a maximum that is finite even if all elements are minus infinity, so that their exponentials are zero.
+fn shift(max: PrimExpr) -> PrimExpr {
+    let lowest = PrimExpr::float(f32::MIN.into(), max.dtype());
+    binary(BinaryOp::Max, max, lowest)
+}
+
+/// Returns the buffer with another size of a dimension.
+fn resized(buffer: &Buffer, dim: usize, size: i64) -> Buffer {
+    let mut shape = buffer.shape.to_vec();
+    shape[dim] = PrimExpr::int64(size);
+    Buffer::new(buffer.name.clone(), shape, buffer.dtype)
+}
