@@ -1,5 +1,6 @@
-//! Kernels for GPUs, with inputs that nobody chose: random shapes of every class of kernels, and random programs under
-//! random passes. The emulator of the driver runs them, and the results are those of the reference interpreter.
+//! Kernels for GPUs, with inputs that nobody chose: random shapes of every class of kernels, random programs under
+//! random passes, and schedules that TVM made. The emulator of the driver runs them, and the results are those of the
+//! reference interpreter.
 //!
 //! Cases follow from their numbers. `CASES=1000` runs more of each class, from `CASES_FROM` on; `CASE=17` one, with its
 //! text: `CASE=17 cargo test --test device -- --nocapture scatter`.
@@ -11,6 +12,7 @@ mod programs;
 #[path = "../../compiler/codegen/tests/random_kernels/rng.rs"]
 mod rng;
 mod run;
+mod schedules;
 
 /// Cases of a class that a test without `CASES` runs.
 const CASES: u64 = 10;

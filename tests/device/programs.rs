@@ -13,9 +13,8 @@ use crate::{
     emulated::emulated,
     for_each_case,
     rng::Rng,
-    run::{difference, expected, on_device, parse},
+    run::{compiled, expected, first_difference, for_device, parse},
 };
-use hammock_compiler::{Gpu, Options};
 use hammock_passes::Pipeline;
 use hammock_runtime::Tensor;
 use passes::Run;
@@ -46,10 +45,9 @@ fn compare(program: &generate::Program, seed: u64, ran: &mut Pipeline) -> Result
     // Its default is to bind kernels to CPUs.
     steps.retain(|step| step.pass.name != "tirx.BindTarget");
     let wanted = expected(&source, &module, &args())?;
-    let options = Options { gpu: Some(Gpu::DEFAULT), ..Options::default() };
+    let options = for_device(level);
     let mut run = Run { options: &options, source: &source, module, ran };
     steps.into_iter().try_for_each(|step| run.drawn(step, &mut rng))?;
-    let found = on_device(&source, &run.module, Pipeline::default(), level, &args())?;
-    let pairs = wanted.iter().zip(&found);
-    pairs.map(|(a, b)| difference(a, b, TOLERANCE)).find_map(|found| found).map_or(Ok(()), Err)
+    let found = compiled(&source, &run.module, for_device(level), &args())?;
+    first_difference(&wanted, &found, TOLERANCE)
 }

@@ -6,7 +6,7 @@ use hammock_compiler::{
 };
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
-use hammock_passes::{Pipeline, pipeline};
+use hammock_passes::pipeline;
 use hammock_runtime::{Any, DType, Device, Tensor, Tuple, vm};
 use hammock_tools::RunOptions;
 
@@ -29,16 +29,9 @@ pub fn expected(source: &SourceFile, module: &Module, args: &[Tensor]) -> Result
     Ok([vec![result], args].concat())
 }
 
-/// The same on the device, after passes and at a level.
-pub fn on_device(
-    source: &SourceFile,
-    module: &Module,
-    passes: Pipeline,
-    level: u8,
-    args: &[Tensor],
-) -> Result<Vec<Any>, String> {
+/// The same of the module compiled with options: for the device if these have a GPU.
+pub fn compiled(source: &SourceFile, module: &Module, options: Options, args: &[Tensor]) -> Result<Vec<Any>, String> {
     let model = Model { module: module.clone(), source: source.clone(), signatures: Vec::new(), weights: None };
-    let options = Options { gpu: Some(Gpu::DEFAULT), level, passes, ..Options::default() };
     let mut progress = Silent;
     let mut build = Build::new(model, options, &mut progress);
     build.lower(&build.options().pipeline(), &mut Dump::default()).map_err(|failure| failure.render(false))?;
@@ -50,8 +43,19 @@ pub fn on_device(
     Ok([vec![result], args].concat())
 }
 
+/// Options for the device at a level.
+pub fn for_device(level: u8) -> Options {
+    Options { gpu: Some(Gpu::DEFAULT), level, ..Options::default() }
+}
+
+/// How the first of the values that differ does.
+pub fn first_difference(expected: &[Any], actual: &[Any], tolerance: f64) -> Result<(), String> {
+    let mut pairs = expected.iter().zip(actual);
+    pairs.find_map(|(a, b)| difference(a, b, tolerance)).map_or(Ok(()), Err)
+}
+
 /// How two values differ; floating-point numbers may by `tolerance` of the largest.
-pub fn difference(expected: &Any, actual: &Any, tolerance: f64) -> Option<String> {
+fn difference(expected: &Any, actual: &Any, tolerance: f64) -> Option<String> {
     if let (Some(a), Some(b)) = (expected.get::<Tuple>(), actual.get::<Tuple>()) {
         let (a, b) = (a.as_slice(), b.as_slice());
         if a.len() != b.len() {

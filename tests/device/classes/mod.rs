@@ -13,9 +13,8 @@ use crate::{
     draw::{Case, Draw},
     emulated::emulated,
     for_each_case,
-    run::{difference, expected, on_device, parse},
+    run::{compiled, expected, first_difference, for_device, parse},
 };
-use hammock_passes::Pipeline;
 
 /// Runs the cases of a class.
 fn check(class: &str, draw: fn(&mut Draw)) {
@@ -42,11 +41,8 @@ fn check(class: &str, draw: fn(&mut Draw)) {
 fn compare(case: &Case, level: u8, is_shown: bool) -> Result<bool, String> {
     let (source, module) = parse(&case.text)?;
     let wanted = expected(&source, &module, &case.args);
-    match (wanted, on_device(&source, &module, Pipeline::default(), level, &case.args)) {
-        (Ok(wanted), Ok(found)) => {
-            let pairs = wanted.iter().zip(&found);
-            pairs.map(|(a, b)| difference(a, b, case.tolerance)).find_map(|found| found).map_or(Ok(true), Err)
-        }
+    match (wanted, compiled(&source, &module, for_device(level), &case.args)) {
+        (Ok(wanted), Ok(found)) => first_difference(&wanted, &found, case.tolerance).map(|()| true),
         (Err(wanted), Err(found)) => {
             if is_shown {
                 println!("{wanted}\n{found}");
