@@ -6,6 +6,7 @@
 //! text: `CASE=17 cargo test --test device -- --nocapture scatter`.
 
 mod classes;
+mod counters;
 mod draw;
 mod emulated;
 mod programs;

@@ -118,11 +118,11 @@ fn f32(v: f64) -> PrimExpr {
 fn contractions_in_tiles() {
     let (n, m, k) = (Var::int64("n"), Var::int64("m"), Var::int64("k"));
     let dynamic = noalias(matmul(n.expr(), m.expr(), k.expr(), DType::FLOAT32));
-    let text = "contraction: v0 by 32 block, v1 by 32 block, v2 by 16, copy of A as [v2, v0 padded 33] \
+    let text = "contraction: v0 by 32 block, v1 by 32 block, v2 by 16, copy of A as [v2, v0 padded 34] \
                 (cooperative_copy: v0 thread, v2 thread), copy of B as [v2, v1] (cooperative_copy: v2 thread, v1 thread), \
                 v2, v0 by 16 unrolled, v1 by 16 unrolled, v0 thread, v1 thread";
     let planned = plan(&dynamic);
-    assert_eq!(planned.trim_end(), text.replace("by 32 block", "by 64 block").replace("padded 33", "padded 65"));
+    assert_eq!(planned.trim_end(), text.replace("by 32 block", "by 64 block").replace("padded 34", "padded 66"));
     let kernel = lowered_with(&dynamic, Some(text));
     for (n, m, k) in [(1, 1, 1), (33, 31, 17), (0, 3, 3), (3, 3, 0)] {
         check_kernel(&dynamic, &kernel, &[&[n, k], &[k, m], &[n, m]]);
