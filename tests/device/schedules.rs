@@ -1,5 +1,5 @@
-//! Kernels that are scheduled already, as TVM 0.27 prints them: by its rules for GPUs, whose blocks reduce across threads,
-//! and lowered, with barriers and shuffles. The first line of a file has the shapes of the arguments of `main`.
+//! Kernels that are scheduled already, as TVM 0.27 prints them: by its rules for GPUs, whose blocks reduce across
+//! threads, and lowered, with barriers and shuffles. The first line of a file has the shapes of the arguments of `main`.
 
 use crate::{
     emulated::emulated,

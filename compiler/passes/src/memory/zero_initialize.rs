@@ -3,8 +3,8 @@
 //! Fresh memory is allocated by a kernel, or passed by `R.call_tir` for a new output. If [`possible_reads`] cannot
 //! exclude that a kernel reads an element of it first, the kernel begins by storing zeros, as a statement like any
 //! other, which later passes and every way to run kernels respect. A kernel that is also called with tensors of its
-//! callers is copied for the calls that pass fresh memory. All other kernels stay as they are. On a GPU, so does the memory that the
-//! threads of a block share: what a thread reads there is what another one stored.
+//! callers is copied for the calls that pass fresh memory. All other kernels stay as they are. On a GPU, so does the
+//! memory that the threads of a block share: what a thread reads there is what another one stored.
 
 use crate::{
     Context, Pass,

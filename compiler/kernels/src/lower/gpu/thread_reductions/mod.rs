@@ -167,8 +167,8 @@ impl Nest {
         })
     }
 
-    /// Returns the replacement of a statement that is the outermost serial loop of a reduction that threads share, or its
-    /// block if there is no serial loop.
+    /// Returns the replacement of a statement that is the outermost serial loop of a reduction that threads share, or
+    /// its block if there is no serial loop.
     fn combined(&self, stmt: &Stmt) -> Result<Option<Stmt>, Reason> {
         let Some(found) = Found::of(stmt) else { return Ok(None) };
         let is_start = match found.loops.first() {
@@ -206,7 +206,8 @@ impl Reduction<'_> {
     fn combined(&self) -> Result<Stmt, Reason> {
         let Found { loops, block } = self.found;
         let updates = Updates::of(block).ok_or_else(|| {
-            self.error("in a form that cannot be combined: a store of a sum, product, minimum, maximum, or of selects, after `T.init`")
+            let forms = "a store of a sum, product, minimum, maximum or select for each result, after `T.init`";
+            self.error(&format!("in a form that cannot be combined: it must be {forms}"))
         })?;
         let threads = self.threads()?;
         let serial: Vec<&Loop> = loops.iter().copied().filter(|l| axis_of(l).is_none()).collect();

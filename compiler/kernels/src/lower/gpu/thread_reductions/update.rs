@@ -1,4 +1,5 @@
-//! What a block of a reduction does with its accumulators: it combines each with an element, by an operation or a select.
+//! What a block of a reduction does with its accumulators: it combines each with an element, by an operation or a
+//! select.
 
 use hammock_ir::{
     PrimExpr,
