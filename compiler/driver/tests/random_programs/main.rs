@@ -8,20 +8,17 @@
 
 mod draw;
 mod generate;
+mod passes;
 #[path = "../../../codegen/tests/random_kernels/rng.rs"]
 mod rng;
 
-use draw::Advice;
 use generate::{Program, program};
-use hammock_compiler::{Evaluator, Options, ReadOptions, read_text, reference};
-use hammock_diagnostics::{Diagnostic, SourceFile, render_text};
-use hammock_ir::{Module, print::module_text};
-use hammock_passes::{Pipeline, Silent, Step, pipeline};
+use hammock_compiler::{Options, ReadOptions, read_text, reference};
+use hammock_diagnostics::SourceFile;
+use hammock_passes::{Pipeline, pipeline};
 use hammock_runtime::{Any, Tensor, Tuple, vm};
+use passes::{Run, drawn};
 use rng::Rng;
-
-/// Sizes are known: memory is planned in another way then.
-const KNOWN_SIZES: &str = r#"BindSymbolicVars{binding_map={"n":3,"m":4}}"#;
 
 /// Reassociated sums of numbers around one differ by that much of the largest.
 const TOLERANCE: f64 = 2e-4;
@@ -53,101 +50,28 @@ fn passes_keep_what_programs_compute() {
     assert!(reports.is_empty(), "{} of {count} programs differ:\n{}", reports.len(), reports.join("\n"));
 }
 
-/// Random passes, then those of a level; for every other program, with sizes that are known.
-fn passes(rng: &mut Rng) -> (Vec<Step>, Pipeline) {
-    let known = Pipeline::parse(KNOWN_SIZES).unwrap().steps.into_iter().filter(|_| rng.chance(50));
-    let mut drawn: Vec<Step> = known.collect();
-    if rng.chance(60) {
-        drawn.extend(draw::lowered_partly(rng));
-    }
-    drawn.extend((0..rng.below(8)).map(|_| draw::any(rng)));
-    (drawn, pipeline(rng.below(4) as u8))
-}
-
 /// Compares what a program computes without optimizations and after random passes. `ran` are the passes that were run.
 fn compare(program: &Program, seed: u64, ran: &mut Pipeline) -> Result<(), String> {
     let source = SourceFile::new("program.py", program.text.clone()).map_err(|e| e.message.clone())?;
     let module = read_text(&source, &ReadOptions::default()).map_err(|failure| failure.render(false))?;
     let mut rng = Rng::new(seed.wrapping_add(0x5eed));
-    let (drawn, level) = passes(&mut rng);
-    let expected =
-        Run { source: &source, module: module.clone(), ran: &mut Pipeline::default() }.result(&pipeline(0), program)?;
-    let mut run = Run { source: &source, module, ran };
-    drawn.into_iter().try_for_each(|step| run.drawn(step, &mut rng))?;
-    let actual = run.result(&level, program)?;
+    let (steps, level) = drawn(&mut rng);
+    let options = &Options::default();
+    let written = Run { options, source: &source, module: module.clone(), ran: &mut Pipeline::default() };
+    let expected = result(written, &pipeline(0), program)?;
+    let mut run = Run { options, source: &source, module, ran };
+    steps.into_iter().try_for_each(|step| run.drawn(step, &mut rng))?;
+    let actual = result(run, &pipeline(level), program)?;
     difference(&expected, &actual).map_or(Ok(()), Err)
 }
 
-/// A module, and the passes that were run on it.
-struct Run<'a> {
-    source: &'a SourceFile,
-    module: Module,
-    ran: &'a mut Pipeline,
-}
-
-impl Run<'_> {
-    /// Runs a pass on a copy of the module, and verifies it.
-    fn after(&self, step: &Step) -> Result<Module, Diagnostic> {
-        let (options, evaluator) = (Options::default(), Evaluator::new());
-        let mut module = self.module.clone();
-        let alone = Pipeline { steps: vec![step.clone()] };
-        alone.run(&mut module, &options.environment(&evaluator), &mut Silent)?;
-        Ok(module)
-    }
-
-    /// Replaces the module by the result of a pass.
-    fn keep(&mut self, step: Step, module: Module) -> Result<(), String> {
-        self.module = module;
-        self.ran.steps.push(step);
-        verified(&self.module)
-    }
-
-    fn text(&self, step: &Step, error: &Diagnostic) -> String {
-        format!("pass {}{}: {}", step.pass.name, step.options, render_text(error, Some(self.source), false))
-    }
-
-    /// Runs a drawn pass, after those that its error asks for. Leaves it out if the module is not for it.
-    fn drawn(&mut self, step: Step, rng: &mut Rng) -> Result<(), String> {
-        let mut open = vec![step];
-        let mut tries = 0;
-        while let Some(step) = open.last() {
-            tries += 1;
-            match self.after(step) {
-                Ok(module) if draw::is_comparable(&self.module, &module) => {
-                    self.keep(open.remove(open.len() - 1), module)?
-                }
-                Ok(_) => return Ok(()),
-                Err(error) => match draw::advice(rng, &error) {
-                    Some(Advice::RunFirst(steps)) if tries < MAX_TRIES => open.extend(steps.into_iter().rev()),
-                    Some(Advice::LeaveOut) => return Ok(()),
-                    _ => return Err(self.text(step, &error)),
-                },
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs passes, and then `main`. Returns the arguments afterwards, and the result.
-    fn result(mut self, passes: &Pipeline, program: &Program) -> Result<Any, String> {
-        for step in &passes.steps {
-            let module = self.after(step).map_err(|error| self.text(step, &error))?;
-            self.keep(step.clone(), module)?;
-        }
-        let vm = reference(&self.module, self.source, None, vm::Options::default());
-        let args = program.args();
-        let result = vm.map_err(|failure| failure.render(false))?.call("main", &args).map_err(|e| e.to_string())?;
-        Ok(Tuple::new([Tuple::new(args.into_iter()).into(), result].into_iter()).into())
-    }
-}
-
-/// Maximum number of passes that run because a drawn one asks for them, and of attempts to run it.
-const MAX_TRIES: usize = 12;
-
-fn verified(module: &Module) -> Result<(), String> {
-    match hammock_ir::verify::module(module, &hammock_ops::Table).iter().find(|found| found.is_error()) {
-        None => Ok(()),
-        Some(error) => Err(format!("{}\n{}", error.message, module_text(module, &Default::default()))),
-    }
+/// Runs passes, and then `main`. Returns the arguments afterwards, and the result.
+fn result(mut run: Run, passes: &Pipeline, program: &Program) -> Result<Any, String> {
+    passes.steps.iter().try_for_each(|step| run.step(step))?;
+    let vm = reference(&run.module, run.source, None, vm::Options::default());
+    let args = program.args();
+    let result = vm.map_err(|failure| failure.render(false))?.call("main", &args).map_err(|e| e.to_string())?;
+    Ok(Tuple::new([Tuple::new(args.into_iter()).into(), result].into_iter()).into())
 }
 
 /// How two values differ.

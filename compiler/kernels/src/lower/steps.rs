@@ -56,6 +56,8 @@ pub static STEPS: &[Step] = &[
 /// Lowering steps for GPUs, in order. [`split`](super::gpu::split) then makes functions of the device regions.
 pub static GPU_STEPS: &[Step] = &[
     THREAD_LOOPS,
+    THREAD_REDUCTIONS,
+    COMPACT_BUFFERS,
     REDUCTION_INIT,
     RESHAPE_INDICES,
     BOUNDS_CHECKS,
@@ -82,6 +84,18 @@ const THREAD_LOOPS: Step = Step {
     name: "thread-loops",
     doc: "turns thread axes into loops that are bound to them",
     run: |l| l.edit(|l| gpu::thread_loops::bind_loops(&mut l.body)),
+};
+
+const THREAD_REDUCTIONS: Step = Step {
+    name: "thread-reductions",
+    doc: "combines the parts of reductions that the threads of the program's own loops share",
+    run: |l| gpu::thread_reductions::combine_parts(&mut l.body),
+};
+
+const COMPACT_BUFFERS: Step = Step {
+    name: "compact-buffers",
+    doc: "reduces the memory of threads and blocks to what the program's own loops use",
+    run: |l| l.edit(|l| gpu::compact_buffers::compact(&mut l.body)),
 };
 
 const REDUCTION_INIT: Step = Step {

@@ -8,7 +8,7 @@
 //! Only buffers local to the kernel are removed, and only if the kernel's parameters do not alias.
 
 use crate::{
-    Axis, Cost, Epilogue, Footprint, Kernel, Part, Stage,
+    Axis, Cost, Epilogue, Footprint, Kernel, Machine, Part, Stage,
     access::{self, contraction_operands, is_load_of, reduction_vector_axis, vector_axis},
     consumers::{computes_whole_buffer, has_side_effects, is_unit_index, makes_checks},
     dots,
@@ -29,7 +29,7 @@ pub static TRANSFORM: Transform = Transform {
     doc: "Inlines producers into their consumers, and attaches epilogues to reductions",
     may_alias: false,
     suits_gpus: true,
-    run: |kernel, scope| apply(kernel, scope.own, scope.machine.has_masks()),
+    run: |kernel, scope| apply(kernel, scope.own, scope.machine),
 };
 
 /// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.
@@ -41,7 +41,7 @@ const MAX_TAPS: i64 = 9;
 const MAX_SHORT_ROW: i64 = 64;
 
 /// Fuses the stages of a kernel. `own` are its local buffers.
-pub fn apply(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
+pub fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
     let mut used: Vec<Footprint> = kernel.parts.iter().map(Footprint::of_part).collect();
     // Epilogue candidates are fused among themselves before the reduction takes them in.
     for reductions in [false, true] {
@@ -49,7 +49,8 @@ pub fn apply(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
         while at < kernel.parts.len() {
             let fits =
                 matches!(&kernel.parts[at], Part::Stage(stage) if reductions == stage.axes.iter().any(|a| a.reduce));
-            let Some(merged) = fits.then(|| fuse_into_consumers(&kernel.parts, &used, at, own, masks)).flatten() else {
+            let Some(merged) = fits.then(|| fuse_into_consumers(&kernel.parts, &used, at, own, machine)).flatten()
+            else {
                 at += 1;
                 continue;
             };
@@ -72,7 +73,7 @@ fn fuse_into_consumers(
     used: &[Footprint],
     at: usize,
     own: &[Buffer],
-    masks: bool,
+    machine: Machine,
 ) -> Option<Vec<(usize, Stage)>> {
     let Part::Stage(stage) = &parts[at] else { return None };
     if stage.epilogue.is_some()
@@ -112,7 +113,7 @@ fn fuse_into_consumers(
     if users.iter().filter_map(user).any(|user| is_operand_of(user, stage)) && is_epilogue(parts, used, at, own) {
         return None;
     }
-    let inlined = |n: &usize| Some((*n, inline_into(stage, user(n)?, masks)?));
+    let inlined = |n: &usize| Some((*n, inline_into(stage, user(n)?, machine)?));
     users.iter().map(inlined).collect()
 }
 
@@ -171,7 +172,7 @@ pub fn may_write_inputs(part: &Part, stage: &Stage) -> bool {
 }
 
 /// Inlines a stage into a consumer.
-fn inline_into(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
+fn inline_into(stage: &Stage, user: &Stage, machine: Machine) -> Option<Stage> {
     let mut positions: Vec<Vec<PrimExpr>> = Vec::new();
     let mut sites = 0;
     let epilogue = user.epilogue.as_ref().map(|epilogue| &epilogue.value);
@@ -198,8 +199,9 @@ fn inline_into(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let slides = |i: &PrimExpr| uses(i, true) && uses(i, false);
     let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
     let along_rows = |position: &[PrimExpr]| position.last().is_some_and(slides);
-    let is_window =
-        |position: &[PrimExpr]| is_padding_of(stage, user) && (!along_rows(position) || masks && has_short_rows(user));
+    let is_window = |position: &[PrimExpr]| {
+        is_padding_of(stage, user) && (!along_rows(position) || machine.has_masks() && has_short_rows(user))
+    };
     let once = match &positions[..] {
         [position] => all(position) && (!position.iter().any(slides) || is_window(position)),
         _ => false,
@@ -224,6 +226,10 @@ fn inline_into(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     }
     // A copy has no arithmetic to vectorize; only the consumer's access order can get worse.
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
+    // The threads of a GPU share what a transposed load reads.
+    if moves && machine == Machine::Gpu && !user.reduces() {
+        return Some(merged);
+    }
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };
     preserves_vectors(before, merged)
 }

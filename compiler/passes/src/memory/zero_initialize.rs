@@ -3,7 +3,8 @@
 //! Fresh memory is allocated by a kernel, or passed by `R.call_tir` for a new output. If [`possible_reads`] cannot
 //! exclude that a kernel reads an element of it first, the kernel begins by storing zeros, as a statement like any
 //! other, which later passes and every way to run kernels respect. A kernel that is also called with tensors of its
-//! callers is copied for the calls that pass fresh memory. All other kernels stay as they are.
+//! callers is copied for the calls that pass fresh memory. All other kernels stay as they are. On a GPU, so does the
+//! memory that the threads of a block share: what a thread reads there is what another one stored.
 
 use crate::{
     Context, Pass,
@@ -28,15 +29,32 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     zero_outputs(module);
     let reads = module.tir_functions().map(|(name, kernel)| (name.clone(), possibly_read_memory(module, kernel, 0..0)));
-    for (name, memory) in reads.filter(|(_, memory)| !memory.is_empty()).collect::<Vec<_>>() {
+    for (name, mut memory) in reads.filter(|(_, memory)| !memory.is_empty()).collect::<Vec<_>>() {
         if let Some(Global::Tir(kernel)) = module.functions.get_mut(&name) {
+            if context.environment.gpu.is_some() {
+                remove_shared(&kernel.body, &mut memory);
+            }
             zero_allocated(&mut kernel.body, &memory);
         }
     }
     Ok(())
+}
+
+/// Removes the memory that the threads of a block share.
+fn remove_shared(body: &Stmt, memory: &mut FxHashSet<Var>) {
+    let mut remove = |buffer: &Buffer| {
+        if buffer.scope.starts_with("shared") {
+            memory.remove(&buffer.data);
+        }
+    };
+    body.walk(&mut |stmt| match &stmt.kind {
+        StmtKind::Alloc(buffer, _) => remove(buffer),
+        StmtKind::Block(block) => block.alloc_buffers.iter().for_each(&mut remove),
+        _ => {}
+    });
 }
 
 /// Returns the fresh memory that a kernel may read first: its own, or that of the outputs in this range.

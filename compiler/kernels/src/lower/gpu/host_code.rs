@@ -3,8 +3,8 @@
 use crate::Reason;
 use hammock_ir::{
     PrimExpr,
-    prim::{IterKind, PrimCallee, PrimKind, PrimType, Var, check, intrinsics},
-    tir::{BlockAxis, ForKind, PrimFunc, Stmt, StmtKind},
+    prim::{PrimCallee, PrimKind, PrimType, check, intrinsics},
+    tir::{ForKind, PrimFunc, Stmt, StmtKind},
 };
 
 /// Rejects functions that only the host can run.
@@ -53,38 +53,6 @@ pub fn is_host_value(e: &PrimExpr) -> bool {
         },
         _ => false,
     })
-}
-
-/// Rejects blocks that reduce over the threads of the program's own loops: several threads would update one element.
-///
-/// # Errors
-/// When there is one.
-pub fn reject_thread_reductions(stmt: &Stmt, threads: &mut Vec<Var>) -> Result<(), Reason> {
-    let depth = threads.len();
-    if let StmtKind::For(l) = &stmt.kind
-        && matches!(l.kind, ForKind::ThreadBinding(_))
-    {
-        threads.push(l.var.clone());
-    }
-    if let StmtKind::Block(block) = &stmt.kind {
-        let is_shared =
-            |axis: &&BlockAxis| axis.kind == IterKind::Reduce && threads.iter().any(|thread| axis.binding.uses(thread));
-        if let Some(axis) = block.axes.iter().find(is_shared) {
-            let (axis, block) = (axis.var.name(), &block.name);
-            return Err(Reason::GpuLimit(format!(
-                "several threads reduce along axis `{axis}` of block `{block}`; reduce along it in a serial loop, or \
-                 combine the results of threads by `T.tvm_warp_shuffle_xor` or in shared memory"
-            )));
-        }
-    }
-    let mut result = Ok(());
-    stmt.each_child(&mut |stmt| {
-        if result.is_ok() {
-            result = reject_thread_reductions(stmt, threads);
-        }
-    });
-    threads.truncate(depth);
-    result
 }
 
 /// Returns true if a loop over blocks or threads is in a statement.

@@ -6,12 +6,14 @@
 
 mod axes;
 mod barriers;
+pub mod compact_buffers;
 mod host_code;
 pub mod loops;
 mod region;
 mod shared_memory;
 pub mod split;
 pub mod thread_loops;
+pub mod thread_reductions;
 
 #[cfg(test)]
 mod tests;

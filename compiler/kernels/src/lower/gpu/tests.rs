@@ -120,11 +120,11 @@ fn f32(v: f64) -> PrimExpr {
 fn contractions_in_tiles() {
     let (n, m, k) = (Var::int64("n"), Var::int64("m"), Var::int64("k"));
     let dynamic = noalias(matmul(n.expr(), m.expr(), k.expr(), DType::FLOAT32));
-    let text = "contraction: v0 by 32 block, v1 by 32 block, v2 by 16, copy of A as [v2, v0 padded 33] \
+    let text = "contraction: v0 by 32 block, v1 by 32 block, v2 by 16, copy of A as [v2, v0 padded 34] \
                 (cooperative_copy: v0 thread, v2 thread), copy of B as [v2, v1] (cooperative_copy: v2 thread, v1 thread), \
                 v2, v0 by 16 unrolled, v1 by 16 unrolled, v0 thread, v1 thread";
     let planned = plan(&dynamic);
-    assert_eq!(planned.trim_end(), text.replace("by 32 block", "by 64 block").replace("padded 33", "padded 65"));
+    assert_eq!(planned.trim_end(), text.replace("by 32 block", "by 64 block").replace("padded 34", "padded 66"));
     let kernel = lowered_with(&dynamic, Some(text));
     for (n, m, k) in [(1, 1, 1), (33, 31, 17), (0, 3, 3), (3, 3, 0)] {
         check_kernel(&dynamic, &kernel, &[&[n, k], &[k, m], &[n, m]]);
@@ -318,6 +318,53 @@ fn scheduled_threads_without_barriers_get_them() {
     let func = reversal(false, "shared");
     assert_eq!(text(&lowered(&func)).matches("tvm_storage_sync").count(), 1);
     check(&func, &[&[128], &[128]]);
+}
+
+/// Combines the elements of each row of 40 by 8 threads along an axis of a block that has 5 rows along another.
+fn shared_reduction(axis: &str, other: &str, combined: fn(PrimExpr, PrimExpr) -> PrimExpr) -> PrimFunc {
+    let (a, b) = (buffer("A", &[int(15), int(40)], DType::FLOAT32), buffer("B", &[int(15)], DType::FLOAT32));
+    let part = Buffer::scoped("part", vec![int(40), int(15)], DType::FLOAT32, "local");
+    let [row, t, u, k] = ["row", "t", "u", "k"].map(Var::int64);
+    let at = |v: &[PrimExpr]| vec![v[1].clone(), v[0].clone()];
+    let copy = sblock("copy", &[('S', int(15)), ('S', int(40))], |v| {
+        (None, Stmt::store(&part, at(v), PrimExpr::load(&a, v.to_vec())))
+    });
+    let sum = sblock("sum", &[('S', int(15)), ('R', int(40))], |v| {
+        let old = PrimExpr::load(&b, vec![v[0].clone()]);
+        let stored = Stmt::store(&b, vec![v[0].clone()], combined(old, PrimExpr::load(&part, at(v))));
+        (Some(Stmt::store(&b, vec![v[0].clone()], f32(1.0))), stored)
+    });
+    let bound = |stmt: Stmt, values: [PrimExpr; 2]| {
+        let mut stmt = stmt;
+        while let StmtKind::For(l) = stmt.kind {
+            stmt = l.body;
+        }
+        if let StmtKind::Block(block) = &mut stmt.kind {
+            block.axes.iter_mut().zip(values).for_each(|(axis, value)| axis.binding = value);
+        }
+        stmt
+    };
+    let values = [row.expr() * int(5) + u.expr(), t.expr() * int(5) + k.expr()];
+    let part_of_row = |stmt| Stmt::serial(k.clone(), int(5), bound(stmt, values.clone()));
+    let body = Stmt::seq([part_of_row(copy), part_of_row(sum)]);
+    let nest = thread_loop(other, &u, 5, thread_loop(axis, &t, 8, body));
+    let nest = thread_loop("blockIdx.x", &row, 3, nest);
+    PrimFunc { body: Block::root(vec![part], nest).into(), ..function(&[&a, &b], &[], vec![]) }
+}
+
+#[test]
+fn scheduled_threads_reduce_together() {
+    for (axis, other) in [("threadIdx.x", "threadIdx.y"), ("threadIdx.y", "threadIdx.x")] {
+        let func = shared_reduction(axis, other, |old, new| old.max(new));
+        let kernel = lowered(&func);
+        // A thread has five elements.
+        assert!(text(&kernel).contains("part = T.alloc_local((T.int64(5),))"), "{}", text(&kernel));
+        check_kernel(&func, &kernel, &[&[15, 40], &[15]]);
+    }
+    let func = shared_reduction("threadIdx.x", "threadIdx.y", |old, new| old / new);
+    let target = Target::baseline();
+    let error = lower_gpu(&func, Options::new(&target), &Gpu::DEFAULT).unwrap_err().to_string();
+    assert!(error.contains("several threads reduce along axis `v1` of block `sum` in a form that"), "{error}");
 }
 
 #[test]

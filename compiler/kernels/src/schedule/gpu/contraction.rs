@@ -2,7 +2,11 @@
 
 use super::{Loops, Rule, vectors};
 use crate::schedule::{Loop, LoopKind, ScheduleContext, Staged};
-use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, intrinsics::WARP_THREADS},
+    tir::Buffer,
+};
 use hammock_loopnest::{
     Stage,
     access::{contraction_operands, is_copyable, parts, size, spatial, store_axis},
@@ -144,8 +148,8 @@ fn copy(stage: &Stage, operand: &PrimExpr, [k, axis]: [usize; 2], edge: i64, ins
     let thread = |axis| Loop { axis, step: 1, kind: LoopKind::Thread };
     let along_reduction = vectors::contiguous_axis(stage, operand) == Some(k);
     if along_reduction {
-        // Consecutive threads store to different rows.
-        staged.padded.insert(axis, edge + 1);
+        // A warp stores to `DEPTH` rows: their first elements are two banks apart, as many as it has columns.
+        staged.padded.insert(axis, edge + WARP_THREADS / DEPTH);
     }
     let order = if along_reduction { [1, 0] } else { [0, 1] };
     staged.copy = super::cooperative_copy(order.map(thread).to_vec());

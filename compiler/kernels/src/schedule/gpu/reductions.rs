@@ -2,7 +2,10 @@
 
 use super::{Loops, Rule, vectors};
 use crate::schedule::{Loop, LoopKind, ScheduleContext};
-use hammock_ir::prim::intrinsics::WARP_THREADS;
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, intrinsics::WARP_THREADS},
+};
 use hammock_loopnest::{
     Stage,
     access::{combiner, size, spatial},
@@ -20,8 +23,8 @@ pub static WARP_PER_ROW: Rule = Rule {
     name: "warp_reduction",
     class: "row-wise reduction",
     why: "the lanes of a warp read a row together and exchange sums by shuffles",
-    doc: "Matches reductions, and GEMV, whose elements combine in any order and are contiguous along \
-          the last reduction axis, for rows of up to 1024 elements, or of dynamic length. One warp reduces each row, in \
+    doc: "Matches reductions, and GEMV, whose elements combine in any order and are contiguous along the last reduction \
+          axis in all operands, for rows of up to 1024 elements, or of dynamic length. One warp reduces each row, in \
           16-byte loads where rows are aligned. Not with --strict-order.",
     plan: |stage, ctx| {
         let axis = row_axis(stage, ctx)?;
@@ -50,7 +53,18 @@ fn row_axis(stage: &Stage, ctx: &ScheduleContext) -> Option<usize> {
     let (_, term) = combiner(stage).filter(|_| super::reduces_in_any_order(stage, ctx))?;
     let axis = vectors::contiguous_axis(stage, term).filter(|axis| stage.axes[*axis].reduce)?;
     let is_last = stage.axes.iter().rposition(|axis| axis.reduce) == Some(axis);
-    (is_last && size(&stage.axes[axis].extent) >= MIN_EXTENT && stage.buffer.dtype.is_scalar()).then_some(axis)
+    let is_row = is_last && !reads_columns(stage, term, axis);
+    (is_row && size(&stage.axes[axis].extent) >= MIN_EXTENT && stage.buffer.dtype.is_scalar()).then_some(axis)
+}
+
+/// Returns true if a load in the term is contiguous along an axis of results, and varies along the reduction axis: rows
+/// of threads along that axis read it coalesced.
+fn reads_columns(stage: &Stage, term: &PrimExpr, axis: usize) -> bool {
+    let is_column = |load: &PrimExpr| {
+        let along = vectors::contiguous_axis(stage, load);
+        along.is_some_and(|along| !stage.axes[along].reduce) && load.uses(&stage.axes[axis].var)
+    };
+    term.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)) && is_column(e))
 }
 
 /// Returns loops with `threads` threads for each of `rows` rows of a block.

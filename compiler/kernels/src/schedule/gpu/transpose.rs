@@ -12,6 +12,8 @@ use hammock_loopnest::{
 const TILE: i64 = 32;
 /// Rows of a tile that the threads of a block access at once.
 const ROWS: i64 = 8;
+/// Bytes of a word of a bank of shared memory.
+const BANK_BYTES: i64 = 4;
 
 /// See the module's documentation.
 pub static RULE: Rule = Rule {
@@ -46,7 +48,8 @@ fn plan(stage: &Stage) -> Option<Loops> {
     let mut loops: Vec<Loop> = others.into_iter().map(|axis| block(axis, 1)).collect();
     loops.extend([block(read, TILE), block(stored, TILE)]);
     let mut staged = Staged::new(load, loops.len(), vec![stored, read]);
-    staged.padded.insert(read, TILE + 1);
+    // Rows of an odd number of words: elements of a column are in different banks.
+    staged.padded.insert(read, TILE + (BANK_BYTES / part.dtype().bytes() as i64).max(1));
     staged.copy = super::cooperative_copy(vec![thread(0), thread(1)]);
     loops.extend([Loop { axis: read, step: ROWS, kind: LoopKind::Unrolled }, thread(read), thread(stored)]);
     Some(Loops { loops, staged: vec![staged] })

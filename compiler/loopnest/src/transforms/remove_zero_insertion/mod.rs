@@ -44,7 +44,7 @@ pub static TRANSFORM: Transform = Transform {
         let added = apply(kernel, scope.own);
         if !added.is_empty() {
             scope.own.extend(added);
-            fuse::apply(kernel, scope.own, scope.machine.has_masks());
+            fuse::apply(kernel, scope.own, scope.machine);
         }
     },
 };

@@ -7,10 +7,7 @@ mod private_memory;
 mod rows;
 mod stage;
 
-use super::{
-    host_code::{reject_host_only, reject_thread_reductions},
-    region::device_region,
-};
+use super::{host_code::reject_host_only, region::device_region};
 use crate::{
     error::Reason,
     lower::planner::{Planner, allocate, for_each_kernel},
@@ -25,13 +22,14 @@ use hammock_loopnest::{Kernel, Part};
 use place::Placer;
 use rustc_hash::FxHashSet;
 
+pub use stage::{BlockThreads, combine as combine_across_threads};
+
 /// Replaces every part of a body of block TIR with 64-bit indices by a device region with the loops of its plan.
 ///
 /// # Errors
 /// When the function needs the host, or the given plan cannot be used.
 pub fn replace_stages(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<(), Reason> {
     reject_host_only(func, body)?;
-    reject_thread_reductions(body, &mut Vec::new())?;
     place::allocate_declared(func, body);
     let (mut result, mut made) = (Ok(()), Vec::new());
     for_each_kernel(body, &mut made, &mut |stmts, own| {
@@ -90,7 +88,7 @@ fn over_threads(total: &PrimExpr, threads: i64, body: impl FnOnce(PrimExpr) -> S
 }
 
 /// Returns a loop that is bound to a thread axis.
-fn bound_loop(thread: impl Into<Name>, var: Var, extent: PrimExpr, body: Stmt) -> Stmt {
+pub fn bound_loop(thread: impl Into<Name>, var: Var, extent: PrimExpr, body: Stmt) -> Stmt {
     Stmt::for_kind(var, extent, ForKind::ThreadBinding(thread.into()), body)
 }
 
@@ -101,7 +99,7 @@ pub fn barrier() -> Stmt {
 }
 
 /// Returns a statement under a condition.
-fn guarded(condition: PrimExpr, body: Stmt) -> Stmt {
+pub fn guarded(condition: PrimExpr, body: Stmt) -> Stmt {
     Stmt::new(StmtKind::If(condition, Box::new(body), None))
 }
 

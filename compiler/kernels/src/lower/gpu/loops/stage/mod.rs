@@ -29,6 +29,8 @@ use hammock_ir::{
 use hammock_loopnest::{Stage, steps};
 use thread::ThreadCode;
 
+pub use cross_thread::combine;
+
 /// Returns the device region of a stage.
 pub fn region(stage: &Stage, plan: &StagePlan) -> Stmt {
     let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
@@ -75,11 +77,11 @@ impl Position {
 #[derive(Clone)]
 pub struct BlockThreads {
     /// Index of the thread in its block.
-    index: PrimExpr,
+    pub index: PrimExpr,
     /// Number of threads.
-    count: i64,
+    pub count: i64,
     /// Number of consecutive threads that reduce together.
-    reducers: i64,
+    pub reducers: i64,
 }
 
 /// One iteration of the `grid` loops for each thread.

@@ -1,0 +1,118 @@
+//! What each rule costs, by the counters of the emulator, which stand in for time: coalescing (the share of the bytes
+//! transferred that threads asked for), bank conflicts of shared memory, launches.
+
+use crate::{
+    draw::{Dim, Draw, Values},
+    run::{compiled, for_device, parse},
+};
+use std::process::Command;
+
+/// The variable with the name of a case, in the process that runs it.
+const CASE: &str = "HAMMOCK_COUNTED";
+
+/// A program: parameters as dtypes with shapes, and the call.
+struct Counted {
+    rule: &'static str,
+    call: &'static str,
+    params: &'static [(&'static str, &'static [i64])],
+    /// Minimum coalescing in per mille.
+    coalescing: u32,
+    /// Launches.
+    launches: usize,
+}
+
+const fn counted(rule: &'static str, call: &'static str, params: &'static [(&'static str, &'static [i64])]) -> Counted {
+    Counted { rule, call, params, coalescing: 950, launches: 1 }
+}
+
+const F32: &str = "float32";
+const F16: &str = "float16";
+
+/// Three shapes for each rule.
+const CASES: &[Counted] = &[
+    counted("elementwise", "R.nn.relu(R.add(p0, p1))", &[(F32, &[262_144]), (F32, &[262_144])]),
+    counted("elementwise", "R.nn.relu(R.add(p0, p1))", &[(F16, &[600, 512]), (F16, &[600, 512])]),
+    counted("thread_per_result", "R.nn.relu(R.add(p0, p1))", &[(F32, &[33, 127]), (F32, &[33, 127])]),
+    counted("transpose", "R.permute_dims(p0)", &[(F32, &[256, 128])]),
+    counted("transpose", "R.permute_dims(p0)", &[(F16, &[304, 128])]),
+    counted("transpose", "R.permute_dims(p0, axes=[0, 2, 3, 1])", &[(F32, &[2, 64, 16, 16])]),
+    counted("transpose", "R.nn.relu(R.permute_dims(p0))", &[(F32, &[256, 128])]),
+    counted("warp_reduction", "R.sum(p0, axis=1)", &[(F32, &[64, 1024])]),
+    counted("warp_reduction", "R.sum(p0, axis=1)", &[(F32, &[100, 512])]),
+    // Each row ends in half a sector, and its result is one element.
+    counted("warp_reduction", "R.max(p0, axis=1)", &[(F32, &[33, 260])]).with_coalescing(930),
+    counted("block_reduction", "R.sum(p0, axis=1)", &[(F32, &[8, 4096])]),
+    counted("block_reduction", "R.sum(p0, axis=1)", &[(F32, &[4, 2052])]),
+    counted("block_reduction", "R.sum(p0)", &[(F32, &[100, 100])]),
+    counted("rows", "R.nn.softmax(p0)", &[(F32, &[16, 1024])]),
+    counted("rows", "R.nn.layer_norm(p0, p1, p2, axes=[-1])", &[(F32, &[16, 128]), (F32, &[128]), (F32, &[128])]),
+    counted("rows", "R.nn.rms_norm(p0, p1)", &[(F32, &[4, 2048]), (F32, &[2048])]),
+    counted("GEMV", "R.matmul(p0, R.permute_dims(p1))", &[(F32, &[1, 1024]), (F32, &[64, 1024])]),
+    counted("GEMV", "R.matmul(p0, R.permute_dims(p1))", &[(F32, &[1, 4096]), (F32, &[16, 4096])]),
+    // Columns: the lanes of a warp read the same element of the vector.
+    counted("GEMV", "R.matmul(p0, p1)", &[(F32, &[1, 256]), (F32, &[256, 512])]).with_coalescing(820),
+    counted("contraction", "R.matmul(p0, p1)", &[(F32, &[64, 64]), (F32, &[64, 128])]),
+    counted("contraction", "R.matmul(p0, p1)", &[(F32, &[256, 32]), (F32, &[32, 64])]),
+    counted("contraction", "R.nn.relu(R.matmul(p0, p1))", &[(F32, &[2, 64, 32]), (F32, &[32, 64])]),
+];
+
+impl Counted {
+    const fn with_coalescing(self, coalescing: u32) -> Counted {
+        Counted { coalescing, ..self }
+    }
+
+    /// Runs it once.
+    fn run(&self) {
+        let mut draw = Draw::new(0);
+        for (dtype, shape) in self.params {
+            let dims: Vec<Dim> = shape.iter().map(|size| Dim::known(*size)).collect();
+            draw.param(dtype, &dims, Values::Between(-2, 2));
+        }
+        let result = draw.bind_any(self.call.to_owned());
+        draw.result(result);
+        let case = draw.case();
+        let (source, module) = parse(&case.text).unwrap();
+        compiled(&source, &module, for_device(2), &case.args).unwrap();
+    }
+}
+
+/// The number that a line of counters has for a key.
+fn number(line: &str, key: &str) -> f64 {
+    let (_, rest) = line.split_once(&format!("\"{key}\":")).unwrap();
+    rest.split([',', '}']).next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn rules_transfer_what_they_use() {
+    const TEST: &str = "counters::rules_transfer_what_they_use";
+    if let Ok(case) = std::env::var(CASE) {
+        return CASES[case.parse::<usize>().unwrap()].run();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (mut table, mut worse) = (String::new(), Vec::new());
+    for (at, case) in CASES.iter().enumerate() {
+        let log = folder.path().join(format!("{at}.json"));
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", TEST]).env(CASE, at.to_string()).env("CUDA_EMULATOR_COUNTERS", &log);
+        let output =
+            command.env("LD_LIBRARY_PATH", hammock_cuda_emulator::library::folder().unwrap()).output().unwrap();
+        assert!(output.status.success(), "{}: {}", case.call, String::from_utf8_lossy(&output.stdout));
+        let lines = std::fs::read_to_string(log).unwrap();
+        for line in lines.lines() {
+            let (coalescing, conflicts) = (number(line, "coalescing"), number(line, "bank_conflicts"));
+            let row = format!(
+                "{:18} {:42} {:?}: coalescing {coalescing:.3}, {conflicts} conflicts",
+                case.rule, case.call, case.params
+            );
+            if coalescing * 1000.0 < f64::from(case.coalescing)
+                || conflicts > 0.0
+                || lines.lines().count() != case.launches
+            {
+                worse.push(row.clone());
+            }
+            table += &(row + "\n");
+        }
+    }
+    println!("{table}");
+    assert!(worse.is_empty(), "{}", worse.join("\n"));
+}
