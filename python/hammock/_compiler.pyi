@@ -26,7 +26,5 @@ def build(
     given: dict[str, Any],
     control: dict[str, Any],
     returns: str,
-    timeout: float | None,
-    max_memory: int | None,
-    device: Any,
+    limits: tuple[float | None, int | None, Any],
 ) -> Model: ...

@@ -117,4 +117,4 @@ def compile(
         "for_program": True,
     }
     handle = transform.run(ir.read(model, source, control), steps, options, control)
-    return _compiler.build(handle, last, options, control.step(), returns, timeout, max_memory, device)
+    return _compiler.build(handle, last, options, control.step(), returns, (timeout, max_memory, device))

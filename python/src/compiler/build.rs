@@ -21,7 +21,8 @@ use std::{
     time::Duration,
 };
 
-/// Compiles a module. `list` are passes that run before those of the level. The model has the options of `load`.
+/// Compiles a module. `list` are passes that run before those of the level. The model has the options of `load`; `limits`
+/// are its time, its memory and its device.
 #[pyfunction]
 pub fn build(
     py: Python<'_>,
@@ -30,11 +31,10 @@ pub fn build(
     given: &Bound<'_, PyDict>,
     control: &Bound<'_, PyDict>,
     returns: Returns,
-    timeout: Option<f64>,
-    max_memory: Option<usize>,
-    device: Option<&Bound<'_, PyAny>>,
+    limits: (Option<f64>, Option<usize>, Option<Bound<'_, PyAny>>),
 ) -> PyResult<Model> {
-    let run = model::options(timeout, max_memory, device)?;
+    let (timeout, max_memory, device) = limits;
+    let run = model::options(timeout, max_memory, device.as_ref())?;
     let control = Control::new(control)?;
     let options = Options { passes: parse(py, list)?, stop: control.stop(), ..options(py, given)? };
     let plan = Plan::new(&Keywords(given), &options)?;
