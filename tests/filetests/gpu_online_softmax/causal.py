@@ -1,5 +1,5 @@
 # plans: gpu online_softmax
-# Heads of 128 elements leave shared memory for 16 rows. Two heads share keys, and lengths are dynamic.
+# Two heads share keys, and lengths are dynamic.
 from tvm.script import ir as I
 from tvm.script import relax as R
 

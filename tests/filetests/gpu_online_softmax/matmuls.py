@@ -1,5 +1,5 @@
 # plans: gpu online_softmax
-# Attention written as matmuls and a softmax.
+# Attention written as matmuls and a softmax is three kernels.
 from tvm.script import ir as I
 from tvm.script import relax as R
 
