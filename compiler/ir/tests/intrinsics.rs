@@ -18,6 +18,8 @@ const LISTS: &[(&str, &str)] = &[
     ("kernels/src/lower/legalize/integer.rs", "computes them of integers"),
     ("kernels/src/math/mod.rs", "computes them of floats"),
     ("codegen/src/llvm/emit/intrinsic.rs", "computes them by LLVM's"),
+    ("codegen/src/llvm/emit/device/cooperation.rs", "has none of them on GPUs"),
+    ("codegen/src/llvm/arch/nvptx.rs", "knows since which GPU they are"),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -83,5 +83,5 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 fn purity_is_checked(name: &str, span: Span) -> Diagnostic {
     let message = format!("`{name}` is pure, and calls of CUDA graphs are not");
-    Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "").help("run RemovePurityChecking first")
+    Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "").help("run pass `RemovePurityChecking` first")
 }
