@@ -3,7 +3,7 @@
 use super::{compare_on, lowered, tensor_of};
 use hammock_diagnostics::SourceFile;
 use hammock_interp::Arg;
-use hammock_ir::{Function, tir::PrimFunc};
+use hammock_ir::{DType, Function, Tensor, tir::PrimFunc};
 use hammock_kernels::{lower_gpu, plan_text};
 use hammock_target::{Gpu, Target};
 
@@ -67,6 +67,22 @@ fn constant_lengths() {
     let func = attention("1, 16, 1, 8", "1, 100, 1, 8", CAUSAL, "float32");
     assert!(plan(&func).contains("online 64"), "{}", plan(&func));
     check(&func, [1, 1, 8], &[(16, 100)], false);
+}
+
+/// The elements of a tile outside of a row read the last one, whose value counts once.
+#[test]
+fn infinite_values_of_the_last_key() {
+    let func = attention("1, 16, 1, 16", "1, 65, 1, 16", "q, k, v", "float32");
+    let target = Target::baseline();
+    let kernel = lower_gpu(&func, hammock_kernels::Options::new(&target), &Gpu::DEFAULT).unwrap();
+    let tensor = |(i, n): (usize, i64)| tensor_of(DType::FLOAT32, &[1, n, 1, 16], i).unwrap();
+    let mut args: Vec<Arg> = [16, 65, 65, 16].into_iter().enumerate().map(tensor).collect();
+    let mut values: Vec<f32> = vec![1.0; 65 * 16];
+    values[64 * 16..].fill(f32::INFINITY);
+    args[2] = Arg::Tensor(Tensor::from_slice(&[1, 65, 1, 16], &values).unwrap());
+    let mut reports = Vec::new();
+    compare_on(&func, &kernel, args, "infinite values", &mut reports);
+    assert!(reports.is_empty(), "{}", reports.join("\n"));
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use super::{Online, Role, clamped, is_divisible, spatial_vars};
 use crate::{
     Axis, Stage,
-    access::combiner,
+    access::{combiner, is_load_of},
     map_loads, replaced,
     row_tiling::{Rows, redirect_loads},
 };
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, Var, binary},
+    prim::{BinaryOp, PrimKind, Var, binary},
     tir::Buffer,
 };
 
@@ -111,7 +111,7 @@ impl Builder<'_> {
         for (number, role) in self.online.roles.iter().enumerate() {
             match role {
                 Role::Before => tile.before.push((Some(number), self.stage(number, true))),
-                Role::Element => tile.body.push((Some(number), self.element(number))),
+                Role::Element => tile.body.push((Some(number), self.of_elements(number).0)),
                 Role::Max => self.max(number, &running, &mut tile),
                 Role::Exp => tile.body.push((Some(number), self.exponential(number))),
                 Role::Sum => self.sum(number, &running, &mut tile),
@@ -126,15 +126,26 @@ impl Builder<'_> {
     /// Returns the stage for all elements of the block's rows. `clamps`: with all rows of the block, those outside being
     /// the last one; otherwise only with those inside.
     fn stage(&self, number: usize, clamps: bool) -> Stage {
-        let (rows, count) = (self.rows, self.at.row_count);
-        let Some(extent) = rows.extents().next_back() else { return rows.stages[number].clone() };
-        let index = |index: PrimExpr| if clamps { clamped(index, extent, count) } else { index };
-        let mut stage = rows.local_stage(number, &rows.stages[number], self.at.rows, count, &self.local, &index);
-        if !clamps && !is_divisible(extent, count) {
+        let mut stage = self.local_stage(number, clamps);
+        if let Some(extent) = self.rows.extents().next_back()
+            && !clamps
+            && !is_divisible(extent, self.at.row_count)
+        {
             let left = self.at.rows.last().map_or_else(|| extent.clone(), |first| extent - first.clone());
-            stage.axes[rows.local_row_axis(number)].extent = PrimExpr::int64(count).min(left);
+            stage.axes[self.rows.local_row_axis(number)].extent = PrimExpr::int64(self.at.row_count).min(left);
         }
         self.in_tile(&stage, None)
+    }
+
+    /// Returns the stage with the local buffers. `clamps`: rows outside are the last one.
+    fn local_stage(&self, number: usize, clamps: bool) -> Stage {
+        let (rows, count) = (self.rows, self.at.row_count);
+        let extent = rows.extents().next_back().filter(|_| clamps);
+        let index = |index: PrimExpr| match extent {
+            Some(extent) => clamped(index, extent, count),
+            None => index,
+        };
+        rows.local_stage(number, &rows.stages[number], self.at.rows, count, &self.local, &index)
     }
 
     /// Returns a stage with the buffers of a tile of elements, which the stage's axis `var` is along.
@@ -167,12 +178,8 @@ impl Builder<'_> {
 
     /// Returns a stage for the elements of the tile. Also returns the condition that an element is inside of the row.
     fn of_elements(&self, number: usize) -> (Stage, Option<PrimExpr>) {
-        let (rows, count) = (self.rows, self.at.row_count);
-        let original = &rows.stages[number];
-        let extent = rows.online_extent(self.online);
-        let row_extent = rows.extents().next_back().cloned().unwrap_or_else(|| PrimExpr::int64(1));
-        let index = |index: PrimExpr| clamped(index, &row_extent, count);
-        let mut stage = rows.local_stage(number, original, self.at.rows, count, &self.local, &index);
+        let (rows, extent) = (self.rows, self.rows.online_extent(self.online));
+        let mut stage = self.local_stage(number, true);
         let Some(axis) = self.online.axes[number].map(|axis| rows.local_axis(number, axis)) else {
             return (stage, None);
         };
@@ -183,10 +190,6 @@ impl Builder<'_> {
         stage = stage.map_values(|value| value.substitute(&[(var.clone(), position.clone())].into_iter().collect()));
         stage.axes[axis].extent = PrimExpr::int64(self.at.element_count);
         (self.in_tile(&stage, Some(&var)), inside)
-    }
-
-    fn element(&self, number: usize) -> Stage {
-        self.of_elements(number).0
     }
 
     /// Adds the stages of the running maximum.
@@ -224,7 +227,10 @@ impl Builder<'_> {
 
     /// Adds the stages of a running sum.
     fn sum(&self, number: usize, running: &Running, tile: &mut OnlineTile) {
-        let (mut stage, _) = self.of_elements(number);
+        let (mut stage, inside) = self.of_elements(number);
+        if let (Some(inside), Some((_, term))) = (inside, combiner(&stage)) {
+            stage.value = replaced(&stage.value, term, &self.with_zeros_outside(term, &inside));
+        }
         let is_own = self.buffers.contains(&stage.buffer) && stage.epilogue.is_none();
         let at = if is_own { stage.indices.clone() } else { spatial_vars(&stage) };
         let spatial: Vec<Axis> = stage.axes.iter().filter(|axis| !axis.reduce).cloned().collect();
@@ -246,6 +252,28 @@ impl Builder<'_> {
             tile.after.push((None, self.result(number, &stage.buffer)));
         }
         tile.body.push((Some(number), stage));
+    }
+
+    /// Returns a product with an exponential whose other factors are zero outside of the row, as the exponential is: the
+    /// element that is read there may be infinite.
+    fn with_zeros_outside(&self, term: &PrimExpr, inside: &PrimExpr) -> PrimExpr {
+        let PrimKind::Binary(BinaryOp::Mul, a, b) = term.kind() else { return term.clone() };
+        let zero = |factor: &PrimExpr| inside.clone().select(factor.clone(), PrimExpr::constant(0.0, factor.dtype()));
+        let is_exponential = |e: &PrimExpr| self.exponentials().any(|buffer| e.any(&mut |e| is_load_of(e, buffer)));
+        match is_exponential(a) {
+            true => binary(BinaryOp::Mul, self.with_zeros_outside(a, inside), zero(b)),
+            false => binary(BinaryOp::Mul, zero(a), self.with_zeros_outside(b, inside)),
+        }
+    }
+
+    /// Returns the buffers of the exponentials.
+    fn exponentials(&self) -> impl Iterator<Item = &Buffer> {
+        let numbers = (0..self.online.roles.len()).filter(|number| self.online.roles[*number] == Role::Exp);
+        let own = numbers.filter_map(|number| {
+            let target = self.rows.stages[number].target();
+            self.rows.intermediates.iter().position(|buffer| buffer == target)
+        });
+        own.map(|number| &self.buffers[number])
     }
 
     /// Returns the stage that stores a sum, after its epilogue.
