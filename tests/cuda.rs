@@ -192,7 +192,7 @@ fn a_decode_step_is_one_launch_of_a_graph() {
     assert!(kernels >= 5 && launches.len() == kernels + 4, "{kernels} kernels, {} launches", launches.len());
 }
 
-/// What a failing run of a model in the folder says.
+/// Returns the error text of a failing run of a model in the folder.
 fn failure(variables: &[(&str, &str)], folder: &Path, args: &[&str]) -> String {
     let output = emulated_with(variables, folder, args);
     assert!(!output.status.success());

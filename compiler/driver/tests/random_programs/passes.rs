@@ -23,7 +23,7 @@ pub fn drawn(rng: &mut Rng) -> (Vec<Step>, u8) {
 
 /// A module, and the passes that were run on it.
 pub struct Run<'a> {
-    /// What it is compiled for.
+    /// Target and other options of the build.
     pub options: &'a Options,
     pub source: &'a SourceFile,
     pub module: Module,

@@ -73,7 +73,7 @@ struct Around {
     extent: PrimExpr,
 }
 
-/// What is around a statement.
+/// The statements around a statement.
 #[derive(Clone, Default)]
 struct Context {
     /// Values of block axes and bound variables, and axes for the variables of loops over threads.

@@ -30,7 +30,7 @@ const TILES: [([i64; 2], [i64; 2]); 4] =
 const DYNAMIC_TILE: ([i64; 2], [i64; 2]) = ([64, 64], [32, 32]);
 /// Tiles of an operand in shared memory: one in use, and those on their way.
 pub const MAX_STAGES: i64 = 4;
-/// Blocks that an SM holds at least, for one to compute while another waits.
+/// Minimum number of blocks of an SM, so that one computes while another waits.
 const MIN_SM_BLOCKS: i64 = 2;
 /// Bytes of shared memory that a block takes beside its own.
 const BLOCK_SHARED: i64 = 1 << 10;
@@ -134,7 +134,7 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     Some(Loops { loops: plan.loops, staged: plan.staged })
 }
 
-/// Returns the number of stages of tiles of so many bytes with which an SM holds several blocks, at least two.
+/// Returns the number of stages, two or more, with which an SM holds several blocks, for tiles of this size in bytes.
 fn stages(bytes: i64, gpu: &Gpu) -> i64 {
     let for_block = i64::from(gpu.sm_shared) / MIN_SM_BLOCKS - BLOCK_SHARED;
     (for_block / bytes.max(1)).clamp(2, MAX_STAGES)

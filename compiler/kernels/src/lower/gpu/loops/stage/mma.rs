@@ -39,7 +39,7 @@ struct Fragments<'a> {
     /// Axis of results that it varies along, and the reduction axis.
     axis: usize,
     k: usize,
-    /// True if a matrix in shared memory is the transpose of the one that `mma.sync` takes.
+    /// True if a matrix in shared memory is the transpose of the operand of `mma.sync`.
     transposes: bool,
     /// Elements of a thread in the tiles that an `ldmatrix` of four matrices loads, 16 bytes.
     loaded: i64,
