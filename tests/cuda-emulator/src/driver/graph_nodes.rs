@@ -57,7 +57,7 @@ impl Driver {
     /// If there is no such node.
     pub fn node_type(&self, node: Handle) -> Result<u32> {
         Ok(match self.node_work(node)? {
-            Work::Kernel(_) => 0,
+            Work::Kernel(_) | Work::Matmul(_) => 0,
             Work::Copy { .. } => 1,
             Work::Fill { .. } => 2,
             Work::Host(..) => 3,

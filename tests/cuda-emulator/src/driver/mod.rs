@@ -15,6 +15,7 @@
 //! | `queue`, `work` | queued operations, their order, and what each does when it runs |
 //! | `streams`, `events` | streams with the default stream's semantics, events |
 //! | `capture`, `graphs` | stream capture, graphs, their executables |
+//! | `cublas` | matmuls of cuBLASLt |
 //! | `abi` | the exported functions |
 pub mod abi;
 mod allocations;
@@ -23,6 +24,7 @@ mod code;
 mod config;
 mod contexts;
 mod copies;
+mod cublas;
 mod device;
 mod events;
 mod graph_nodes;
@@ -49,6 +51,7 @@ use self::{
     allocations::Owner,
     capture::{Capture, Mode},
     contexts::{Context, Primary},
+    cublas::Cublas,
     events::Event,
     graphs::{Exec, Graph},
     host::HostMemory,
@@ -101,6 +104,7 @@ pub struct Driver {
     execs: Table<Exec>,
     pools: Table<Pool>,
     captures: Table<Capture>,
+    cublas: Cublas,
     queue: Queue,
     threads: FxHashMap<ThreadId, Thread>,
     counts: Counts,
@@ -135,6 +139,7 @@ impl Driver {
             execs: Table::default(),
             pools: Table::default(),
             captures: Table::default(),
+            cublas: Cublas::default(),
             queue: Queue::default(),
             threads: FxHashMap::default(),
             counts: Counts::default(),

@@ -1,6 +1,8 @@
 //! Execution of queued operations.
 use super::{
-    Code, Driver, Handle, host,
+    Code, Driver, Handle,
+    cublas::MatmulCall,
+    host,
     launches::KernelCall,
     queue::{Op, OpId},
 };
@@ -31,6 +33,8 @@ pub(super) enum Location {
 pub(super) enum Work {
     /// A launch of a kernel.
     Kernel(KernelCall),
+    /// A matmul of cuBLASLt.
+    Matmul(MatmulCall),
     /// A copy.
     Copy { to: Location, from: Location, bytes: u64 },
     /// A pattern, written `count` times.
@@ -103,6 +107,7 @@ impl Driver {
         self.memory.restrict(u64::MAX);
         match &op.work {
             Work::Kernel(call) => self.run_kernel(op.context, call),
+            Work::Matmul(call) => self.run_matmul(call).map_err(|failure| failure.during("matmul")),
             Work::Copy { to, from, bytes } => self.run_copy(to, from, *bytes).map_err(|failure| failure.during("copy")),
             Work::Fill { to, pattern, count } => {
                 self.run_fill(*to, pattern, *count).map_err(|failure| failure.during("memset"))

@@ -2,6 +2,7 @@
 //! calls a method of [`Driver`].
 #![allow(non_snake_case, reason = "the names are the driver's")]
 mod context;
+mod cublas;
 mod device;
 mod entry;
 mod event;
@@ -43,16 +44,23 @@ fn initialized(function: impl FnOnce(&mut Driver) -> Result) -> u32 {
     early(|driver| if driver.is_initialized { function(driver) } else { Err(Code::NOT_INITIALIZED) })
 }
 
-/// Exports functions: each with its arguments, the name of the driver, and its body, which `$enter` runs. `$list` returns
-/// their names and addresses.
-macro_rules! abi {
-    ($list:ident by $enter:path; $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) |$driver:ident| $body:block)*) => {
+/// Exports functions: each with its arguments, its name, and its body, which `$enter` runs.
+macro_rules! exports {
+    (by $enter:path; $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) |$driver:ident| $body:block)*) => {
         $(
             #[unsafe(no_mangle)]
             extern "C" fn $name($($argument: $type),*) -> u32 {
                 $enter(|$driver| $body)
             }
         )*
+    };
+}
+use exports;
+
+/// Exports functions of the driver, as `exports` does. `$list` returns their names and addresses.
+macro_rules! abi {
+    ($list:ident by $enter:path; $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) |$driver:ident| $body:block)*) => {
+        super::exports! { by $enter; $(fn $name($($argument: $type),*) |$driver| $body)* }
 
         pub(super) fn $list() -> Vec<(&'static str, usize)> {
             vec![$((stringify!($name), $name as *const () as usize)),*]
