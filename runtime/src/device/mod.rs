@@ -6,6 +6,7 @@
 //! | [`Stream`]: work in order | copies of tensors, timing |
 //! | [`Event`]: a point in a stream's work | timing, copies between devices |
 //! | [`launch`]: launches of device functions | host functions of kernels |
+//! | [`matmul`]: matmuls of the vendor's library | programs that ask for it |
 //! | [`Graph`]: launches that are queued by one call of the driver | parts of programs that are called often |
 //!
 //! A kernel is a function in the packed convention ([`crate::ffi::SafeCall`]) that is called by its address. A kernel of
@@ -19,6 +20,7 @@ mod cpu;
 mod cuda;
 pub(crate) mod graph_state;
 pub mod launch;
+pub mod matmul;
 pub(crate) mod shared_library;
 
 pub(crate) use copy::copy;
@@ -26,6 +28,7 @@ pub(crate) use copy::copy;
 use crate::ffi::Error;
 use crate::value::{Device, device_kind};
 use launch::{CallSite, Launch};
+use matmul::Matmul;
 use std::any::Any;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -84,6 +87,18 @@ pub trait DeviceApi: Send + Sync {
     /// If the function cannot be loaded, or the launch exceeds a limit of the device.
     unsafe fn launch(&self, _launch: &Launch, _site: Option<CallSite>) -> Result<(), Error> {
         Err(Error::runtime(format!("{} runs no device functions", self.device())))
+    }
+
+    /// Queues a batch of matmuls by the library of the device's vendor.
+    ///
+    /// # Safety
+    /// The matrices are memory of this device, as [`Matmul`] documents, and until the work is done, they are alive and
+    /// nobody else accesses the result.
+    ///
+    /// # Errors
+    /// If the library is missing, or cannot compute them.
+    unsafe fn matmul(&self, _matmul: &Matmul) -> Result<(), Error> {
+        Err(Error::runtime(format!("cuBLASLt multiplies matrices of CUDA devices, and not of {}", self.device())))
     }
 
     /// Collects the launches that this thread makes from now on, instead of queueing them. Returns false if the device

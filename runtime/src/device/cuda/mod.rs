@@ -9,10 +9,12 @@
 //! | [`queue`] | launches of a thread, and the errors that they report |
 //! | [`graph`] | graphs of launches |
 //! | [`record`] | error records in device memory |
+//! | [`cublas`] | matmuls by cuBLASLt |
 //! | [`staging`] | pinned memory for copies between host and device |
 //!
 //! A device is opened at first use and never closed: its primary context, which other frameworks of the process share,
 //! is retained. All work of a device is in one stream, so its memory can be reused by whoever queues work next.
+mod cublas;
 mod driver;
 mod functions;
 mod graph;
@@ -23,9 +25,11 @@ mod staging;
 mod stream;
 
 use super::launch::{CallSite, Launch};
+use super::matmul::Matmul;
 use super::{DeviceApi, Event, Graph, Stream};
 use crate::ffi::Error;
 use crate::value::Device;
+use cublas::Cublas;
 use cudarc::driver::sys::{self, CUresult, CUstream_flags};
 use driver::Driver;
 use functions::Functions;
@@ -54,6 +58,8 @@ pub(super) struct Cuda {
     functions: Functions,
     records: Records,
     staging: Staging,
+    /// cuBLASLt, or why it cannot be used.
+    cublas: OnceLock<Result<Cublas, String>>,
     /// The error after which nothing can be done with the device.
     failure: OnceLock<String>,
 }
@@ -99,8 +105,8 @@ impl Cuda {
         // SAFETY: the context is current, and the address is that of a variable.
         check(unsafe { sys::cuStreamCreate(&mut stream, CUstream_flags::CU_STREAM_DEFAULT as u32) })?;
         drop(entered);
-        let (functions, records, staging, failure) = Default::default();
-        Ok(Cuda { device, name, limits, context, stream, functions, records, staging, failure })
+        let (functions, records, staging, cublas, failure) = Default::default();
+        Ok(Cuda { device, name, limits, context, stream, functions, records, staging, cublas, failure })
     }
 
     /// Makes the device's context current on this thread until the result is dropped.
@@ -265,6 +271,11 @@ impl DeviceApi for Cuda {
     unsafe fn launch(&self, launch: &Launch, site: Option<CallSite>) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         unsafe { self.shared()?.queue_launch(launch, site) }
+    }
+
+    unsafe fn matmul(&self, matmul: &Matmul) -> Result<(), Error> {
+        // SAFETY: as the caller promises.
+        unsafe { self.shared()?.queue_matmul(matmul) }
     }
 
     fn begin_graph(&self) -> Result<bool, Error> {

@@ -31,6 +31,8 @@ struct Queue {
     cuda: &'static Cuda,
     record: Record,
     launches: Vec<Queued>,
+    /// True if it has work other than launches.
+    has_other_work: bool,
     /// True if one of the launches may report an error.
     reports_errors: bool,
     /// Addresses of a launch's arguments.
@@ -98,6 +100,16 @@ impl Cuda {
         stopped.unwrap_or(Ok(()))
     }
 
+    /// Prepares for work of this thread other than launches: queues the launches that it collected, and notes that it must
+    /// be waited for.
+    pub(super) fn queue_other_work(&'static self) -> Result<(), Error> {
+        QUEUES.with_borrow_mut(|queues| {
+            let queue = Queue::of(queues, self)?;
+            queue.has_other_work = true;
+            queue.stop_collecting()
+        })
+    }
+
     /// Waits until the stream's work is done, and returns an error that this thread's launches reported.
     pub(super) fn wait_for_work(&'static self) -> Result<(), Error> {
         let _entered = self.enter()?;
@@ -111,11 +123,10 @@ impl Cuda {
         })
     }
 
-    /// Like [`wait_for_work`](Cuda::wait_for_work), if this thread launched anything since it waited.
+    /// Like [`wait_for_work`](Cuda::wait_for_work), if this thread queued anything since it waited.
     pub(super) fn finish(&'static self) -> Result<(), Error> {
-        let is_busy = QUEUES.with_borrow(|queues| {
-            queues.iter().any(|queue| std::ptr::eq(queue.cuda, self) && !queue.launches.is_empty())
-        });
+        let is_busy =
+            QUEUES.with_borrow(|queues| queues.iter().any(|queue| std::ptr::eq(queue.cuda, self) && queue.is_busy()));
         if is_busy { self.wait_for_work() } else { Ok(()) }
     }
 }
@@ -128,12 +139,17 @@ impl Queue {
             Some(index) => index,
             None => {
                 let record = Record::take(cuda)?;
-                let (launches, reports_errors, args, collected) = Default::default();
-                queues.push(Queue { cuda, record, launches, reports_errors, args, collected });
+                let (launches, has_other_work, reports_errors, args, collected) = Default::default();
+                queues.push(Queue { cuda, record, launches, has_other_work, reports_errors, args, collected });
                 queues.len() - 1
             }
         };
         Ok(&mut queues[index])
+    }
+
+    /// Returns true if there is work that was not waited for.
+    fn is_busy(&self) -> bool {
+        self.has_other_work || !self.launches.is_empty()
     }
 
     /// # Safety
@@ -247,6 +263,7 @@ impl Queue {
         // SAFETY: the stream is the device's.
         let status = unsafe { sys::cuStreamSynchronize(self.cuda.stream) };
         let (launches, reports_errors) = (std::mem::take(&mut self.launches), std::mem::take(&mut self.reports_errors));
+        self.has_other_work = false;
         if status != CUresult::CUDA_SUCCESS {
             return Err(self.failure(status, &launches));
         }

@@ -2,6 +2,7 @@
 mod check;
 mod collective;
 mod control;
+mod cublas;
 mod cuda_graph;
 mod data;
 mod debug;
@@ -24,7 +25,7 @@ mod text;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 20] = [
+static FAMILIES: [&[Builtin]; 21] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -34,6 +35,7 @@ static FAMILIES: [&[Builtin]; 20] = [
     slice::TABLE,
     sort::TABLE,
     cuda_graph::TABLE,
+    cublas::TABLE,
     kv_cache::TABLE,
     kv_pages::TABLE,
     sampling::TABLE,
