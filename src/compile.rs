@@ -141,6 +141,7 @@ impl CodeArgs {
         Ok(Options {
             target: self.target.cpu()?,
             gpu: self.target.gpu()?,
+            libraries: self.target.libraries(self.strict_order)?,
             level: self.level.unwrap_or(defaults.level),
             passes: read_pipeline(&self.passes)?,
             quantization: self.quantize.quantization(),
@@ -161,7 +162,8 @@ impl CodeArgs {
         let level = self.level.unwrap_or(Options::default().level);
         let (passes, quantization) = (read_pipeline(&self.passes)?, self.quantize.quantization());
         let (gpu, strict_order) = (self.target.gpu()?, self.strict_order);
-        Ok(Options { gpu, level, passes, quantization, strict_order, ..Options::default() }.pipeline())
+        let libraries = self.target.libraries(strict_order)?;
+        Ok(Options { gpu, libraries, level, passes, quantization, strict_order, ..Options::default() }.pipeline())
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
@@ -188,6 +190,7 @@ impl CodeArgs {
             ("--passes", !self.passes.is_empty()),
             ("--bytecode", self.bytecode.is_some()),
             self.quantize.given(),
+            self.target.given_libs(),
         ];
         self.of_kernels().into_iter().chain(others).chain(self.cache.given()).collect()
     }

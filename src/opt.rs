@@ -253,6 +253,7 @@ impl Opt {
             level: self.level.unwrap_or(defaults.level),
             target: self.target.cpu()?,
             gpu: self.target.gpu()?,
+            libraries: self.target.libraries(self.strict_order)?,
             threads: self.threads.map_or(defaults.threads, usize::from),
             quantization: self.quantize.quantization(),
             explain_fusion: self.watch.explain_fusion,
@@ -315,14 +316,15 @@ impl Opt {
     /// The passes: those of a list, or of the file that it names, or those that compile a module.
     fn pipeline(&self) -> Result<Pipeline, Failure> {
         let watched = self.bisect.is_some() || self.watch.given().iter().any(|(_, given)| *given);
-        let quantize = self.quantize.given();
+        let (quantize, libs) = (self.quantize.given(), self.target.given_libs());
         if self.passes.is_some() {
             refuse(&[quantize], "`--passes` says which passes run: `QuantizeWeights` can be one of them")?;
+            refuse(&[libs], "`--passes` says which passes run: `FuseOpsByPattern` and `RunCodegen` can be among them")?;
         }
         let list = match (&self.passes, self.level) {
             (Some(list), _) => list,
             (None, Some(level)) => return self.level_pipeline(level),
-            (None, None) if watched || quantize.1 => return self.level_pipeline(Options::default().level),
+            (None, None) if watched || quantize.1 || libs.1 => return self.level_pipeline(Options::default().level),
             (None, None) => return Ok(Pipeline::default()),
         };
         read_pipeline(list)
@@ -331,8 +333,8 @@ impl Opt {
     /// Passes that lower a module at a level.
     fn level_pipeline(&self, level: u8) -> Result<Pipeline, Failure> {
         let (quantization, strict_order) = (self.quantize.quantization(), self.strict_order);
-        let gpu = self.target.gpu()?;
-        Ok(Options { gpu, level, quantization, strict_order, ..Options::default() }.level_pipeline())
+        let (gpu, libraries) = (self.target.gpu()?, self.target.libraries(strict_order)?);
+        Ok(Options { gpu, libraries, level, quantization, strict_order, ..Options::default() }.level_pipeline())
     }
 
     /// Fails unless the other file has the same module.

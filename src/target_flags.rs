@@ -2,7 +2,7 @@
 
 use crate::{output::say, unused_flags::refuse};
 use clap::Args;
-use hammock_compiler::{Failure, Gpu, Options, architecture, check_cpu, targets};
+use hammock_compiler::{Failure, Gpu, Library, Options, architecture, check_cpu, libraries, targets};
 use hammock_tools::deprecation_warning;
 
 /// Flags that select what kernels are compiled for.
@@ -16,12 +16,25 @@ pub struct TargetFlags {
     /// [default: native]
     #[arg(long, value_name = "CPU")]
     target_cpu: Option<String>,
+    /// Have libraries of the GPU's vendor compute what they can: `cublas` for matmuls
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    libs: Vec<String>,
 }
 
 impl TargetFlags {
-    /// The flags, and whether each was given.
+    /// The flags that select processors, and whether each was given.
     pub fn given(&self) -> [(&'static str, bool); 2] {
         [("--target", self.target.is_some()), ("--target-cpu", self.target_cpu.is_some())]
+    }
+
+    /// The flag that changes the passes, and whether it was given.
+    pub fn given_libs(&self) -> (&'static str, bool) {
+        ("--libs", !self.libs.is_empty())
+    }
+
+    /// The libraries that compute what they can.
+    pub fn libraries(&self, strict_order: bool) -> Result<Vec<&'static Library>, Failure> {
+        libraries(&self.libs, self.gpu()?, strict_order)
     }
 
     /// The CPU that `--target` names: a deprecated spelling of `--target-cpu`.

@@ -1,5 +1,7 @@
 //! Programs on a CUDA device, which the emulator of the driver runs: their results are those of the CPU.
 
+#[path = "cuda/cublas.rs"]
+mod cublas;
 #[allow(dead_code)]
 mod support;
 

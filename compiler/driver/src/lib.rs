@@ -42,6 +42,7 @@ pub use hammock_onnx::{
     ImportOptions, Imported, InputShape, Overridden, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
+pub use hammock_passes::libraries::Library;
 pub use hammock_target::{Family, Gpu, Target};
 pub use hammock_tools::Weights;
 pub use kernels::{PlanFile, Temporaries, before_step, flops, plans, stages, temporaries};
@@ -57,7 +58,7 @@ pub use model::{
 };
 pub use observe::{Clock, Dump, Timing};
 pub use reference::reference;
-pub use target::{architecture, check_cpu, gpus, target, targets};
+pub use target::{architecture, check_cpu, gpus, libraries, target, targets};
 pub use texts::TextFiles;
 pub use tune::{Record, Sizes, tune};
 

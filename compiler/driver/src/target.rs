@@ -3,6 +3,7 @@
 use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
+use hammock_passes::libraries::{self, LIBRARIES, Library};
 use hammock_runtime::suggest::nearest;
 use hammock_target::{Family, Gpu, Target};
 
@@ -63,6 +64,32 @@ fn gpu(name: &str) -> Result<Gpu, Failure> {
         let names: Vec<String> = Gpu::names().map(|name| format!("`{GPU}:{name}`")).collect();
         error.help(format!("there are {}; a GPU runs the code of its own and earlier ones", names.join(", ")))
     })
+}
+
+/// Returns the libraries of these names, for a build with these options.
+///
+/// # Errors
+/// If there is no library of a name, or the build has no use for them.
+pub fn libraries(names: &[String], gpu: Option<Gpu>, strict_order: bool) -> Result<Vec<&'static Library>, Failure> {
+    let library = |name: &String| {
+        libraries::find(name).ok_or_else(|| {
+            let known: Vec<String> = LIBRARIES.iter().map(|library| format!("`{}`", library.name)).collect();
+            Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no library `{name}`"))
+                .help(format!("there is {}", known.join(", ")))
+        })
+    };
+    let found = names.iter().map(library).collect::<Result<Vec<_>, _>>()?;
+    match found.first() {
+        Some(library) if gpu.is_none() => {
+            let message = format!("the library `{}` computes on CUDA devices", library.name);
+            Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help(format!("add `--target {GPU}`")))
+        }
+        Some(library) if strict_order => {
+            let message = format!("the library `{}` sums in an order of its own", library.name);
+            Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave it out, or `--strict-order`"))
+        }
+        _ => Ok(found),
+    }
 }
 
 /// States which architectures are supported.

@@ -1,6 +1,8 @@
 //! The pipelines that compile a module: passes and their order at each optimization level.
 
-use crate::{fusion::*, graph::*, layout::*, lowering::*, memory::*, params::*, quantization::*, *};
+use crate::{
+    fusion::*, graph::*, layout::*, libraries::Library, lowering::*, memory::*, params::*, quantization::*, *,
+};
 
 /// Returns the pipeline that lowers a module to the VM level, which the bytecode generator takes, at a level from 0
 /// to 3.
@@ -99,6 +101,22 @@ pub fn with_quantized_weights(mut pipeline: Pipeline, dtype: &str, group: i64) -
     let at = first(&fold_constant::PASS).map(|fold| fold + 1).or_else(|| first(&legalize_ops::PASS)).unwrap_or(0);
     let step = Step { pass: &quantize_weights::PASS, options: quantize_weights::to(dtype, group) };
     pipeline.steps.insert(at, step);
+    pipeline
+}
+
+/// Adds passes that make the values that libraries compute calls of them, before kernels are made.
+pub fn with_libraries(mut pipeline: Pipeline, libraries: &[&Library]) -> Pipeline {
+    let makes_kernels: [&Pass; 2] = [&fuse_transpose_matmul::PASS, &legalize_ops::PASS];
+    let is_first = |step: &Step| makes_kernels.iter().any(|pass| std::ptr::eq(step.pass, *pass));
+    if libraries.is_empty() {
+        return pipeline;
+    }
+    let at = pipeline.steps.iter().position(is_first).unwrap_or(0);
+    let patterns: Vec<_> = libraries.iter().flat_map(|library| (library.patterns)()).collect();
+    let mut steps = plain(&[&convert_to_dataflow::PASS, &canonicalize_bindings::PASS]);
+    steps.push(Step { pass: &fuse_ops_by_pattern::PASS, options: fuse_ops_by_pattern::for_code_generators(&patterns) });
+    steps.extend(plain(&[&run_codegen::PASS]));
+    pipeline.steps.splice(at..at, steps);
     pipeline
 }
 

@@ -28,6 +28,7 @@ mod analysis;
 mod fusion;
 mod graph;
 mod layout;
+pub mod libraries;
 mod lowering;
 mod memory;
 mod params;
@@ -39,7 +40,8 @@ pub use analysis::memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, Planne
 pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Planner, Texts};
 
 pub use levels::{
-    exact_pipeline, gpu_pipeline, pipeline, vm_pipeline, with_prepared_constants, with_quantized_weights,
+    exact_pipeline, gpu_pipeline, pipeline, vm_pipeline, with_libraries, with_prepared_constants,
+    with_quantized_weights,
 };
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};

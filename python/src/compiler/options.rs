@@ -4,7 +4,7 @@ use super::{
     keywords::{Keywords, wrong, wrong_type},
 };
 use hammock_compiler::{
-    Bounds, Cache, ExecMode, Failure, Options, PlanFile, Quantization, Sizes, architecture, check_cpu,
+    Bounds, Cache, ExecMode, Failure, Options, PlanFile, Quantization, Sizes, architecture, check_cpu, libraries,
 };
 use pyo3::{
     exceptions::{PyFileNotFoundError, PyValueError},
@@ -27,14 +27,17 @@ pub fn options(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Options> {
     let gpu = target.as_ref().filter(is_gpu).map(|name| architecture(name)).transpose().map_err(fail)?.flatten();
     let target = target.filter(|_| gpu.is_none()).unwrap_or(defaults.target.clone());
     check_cpu(&target).map_err(fail)?;
+    let strict_order = keywords.is_on("strict_order")?;
+    let names: Vec<String> = keywords.get("libs", "a list of names")?.unwrap_or_default();
     let options = Options {
         gpu,
+        libraries: libraries(&names, gpu, strict_order).map_err(fail)?,
         level: keywords.integer("opt_level", 0, 3)?.map_or(defaults.level, |level| level as u8),
         threads: keywords.integer("threads", 1, 1024)?.map_or(defaults.threads, |threads| threads as usize),
         quantization: quantization(&keywords)?,
         exec_mode: exec_mode(&keywords)?.map_err(fail)?,
         bounds: bounds(&keywords)?,
-        strict_order: keywords.is_on("strict_order")?,
+        strict_order,
         plans: plans(&keywords)?.map(|path| PlanFile::read(&path)).transpose().map_err(fail)?.map(Arc::new),
         tuned: tuned(&keywords)?.map(|path| PlanFile::read_records(&path)).transpose().map_err(fail)?.map(Arc::new),
         sizes: sizes(&keywords)?,

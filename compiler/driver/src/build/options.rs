@@ -7,7 +7,8 @@ use crate::{
 };
 use hammock_ops::Table;
 use hammock_passes::{
-    Environment, Evaluator, Pipeline, StopCondition, exact_pipeline, gpu_pipeline, pipeline, with_quantized_weights,
+    Environment, Evaluator, Pipeline, StopCondition, exact_pipeline, gpu_pipeline, libraries::Library, pipeline,
+    with_libraries, with_quantized_weights,
 };
 use hammock_runtime::Image;
 use hammock_target::{Gpu, Target};
@@ -20,6 +21,8 @@ pub struct Options {
     pub target: String,
     /// GPU that kernels are compiled for; `target` then runs their host code.
     pub gpu: Option<Gpu>,
+    /// Libraries of the GPU's vendor that compute what they can: see [`libraries`](crate::libraries).
+    pub libraries: Vec<&'static Library>,
     /// Less capable CPUs that a library has kernels for as well, in ascending order of capability. Graphs are lowered for `target`.
     pub others: Vec<String>,
     /// Optimization level, 0 to 3.
@@ -79,6 +82,7 @@ impl Default for Options {
         Options {
             target: "native".into(),
             gpu: None,
+            libraries: Vec::new(),
             others: Vec::new(),
             level: 2,
             threads,
@@ -129,10 +133,11 @@ impl Options {
         passes
     }
 
-    /// Passes of the level, with those of `quantization`.
+    /// Passes of the level, with those of `libraries` and `quantization`.
     pub fn level_pipeline(&self) -> Pipeline {
         let passes = if self.strict_order { exact_pipeline(self.level) } else { pipeline(self.level) };
         let passes = if self.gpu.is_some() { gpu_pipeline(passes) } else { passes };
+        let passes = with_libraries(passes, &self.libraries);
         match self.quantization {
             Some(Quantization { dtype, group }) => with_quantized_weights(passes, dtype, group.unwrap_or(0)),
             None => passes,

@@ -6,11 +6,12 @@
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
+    analysis::permutation::swaps_last_two,
     rewrite::{self, dead_code, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
-    AttrValue, Function as Global, Module, PrimExpr, TensorType, Type,
+    Function as Global, Module, PrimExpr, TensorType, Type,
     relax::{
         Body, Call, Definitions, Function, Graph, Operand, Value, Var,
         memory::{MemoryDependences, Writers},
@@ -109,7 +110,7 @@ fn matmul(function: &Function, (graph, memory): (&Graph, &MemoryDependences), va
     let (left, right) = (tensor(function, x)?, tensor(function, w)?);
     let known = left.dims().is_some() && right.dims().is_some() && left.dtype.is_some() && right.dtype.is_some();
     let is_near = (position.body, position.block) == (here.body, here.block);
-    (known && is_near && swaps_last_two(permute.attrs.get("axes"), right.ndim()?))
+    (known && is_near && swaps_last_two(permute, right.ndim()?))
         .then(|| Call::op("matmul", vec![x.clone(), w.clone()], matmul.attrs.clone()))
 }
 
@@ -136,19 +137,4 @@ fn tensor(function: &Function, operand: &Operand) -> Option<TensorType> {
         },
         _ => None,
     }
-}
-
-/// Returns true if a permutation swaps the last two axes. Without axes, all are reversed.
-fn swaps_last_two(axes: Option<&AttrValue>, rank: usize) -> bool {
-    let Some(axes) = axes.and_then(AttrValue::as_list) else { return rank == 2 };
-    let axis = |axis: &AttrValue| {
-        let axis = axis.as_int()?;
-        usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
-    };
-    let wanted = |at: usize| match rank - at {
-        1 => rank - 2,
-        2 => rank - 1,
-        _ => at,
-    };
-    rank >= 2 && axes.len() == rank && axes.iter().enumerate().all(|(at, a)| axis(a) == Some(wanted(at)))
 }

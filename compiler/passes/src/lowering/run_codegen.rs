@@ -9,12 +9,13 @@ use crate::{
     Context, OptionKind, Pass, PassOption,
     analysis::{attributes::CODEGEN, functions},
     context::Generator,
+    libraries::{self, Library, Site},
     rewrite::{self, dead_code},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, Span, Type,
-    relax::{Call, Callee, Function, Operand, Value},
+    relax::{Call, Callee, Function, Graph, Operand, Value, Var},
 };
 use indexmap::IndexMap;
 use serde_json::Value as Json;
@@ -51,10 +52,18 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let entries = context.options.texts("entry_functions");
     entries.iter().try_for_each(|name| functions::find(module, &PASS, name).map(drop))?;
     let symbols = symbols(module)?;
+    let programs = context.options.entries("codegens");
+    let library = |codegen: &str| libraries::find(codegen).filter(|_| programs.iter().all(|(name, _)| name != codegen));
+    let mut by_library: IndexMap<Name, Composite> = IndexMap::new();
     let mut of_codegen: IndexMap<String, Vec<Name>> = IndexMap::new();
     for (name, function) in module.relax_functions().filter(|(name, _)| symbols.contains_key(*name)) {
-        let codegen = function.lambda.attrs.get(CODEGEN).and_then(|codegen| codegen.as_str());
-        of_codegen.entry(codegen.unwrap_or_default().to_owned()).or_default().push(name.clone());
+        let codegen = function.lambda.attrs.get(CODEGEN).and_then(|codegen| codegen.as_str()).unwrap_or_default();
+        match library(codegen) {
+            Some(library) => {
+                by_library.insert(name.clone(), Composite::of(module, function, library)?);
+            }
+            None => of_codegen.entry(codegen.to_owned()).or_default().push(name.clone()),
+        }
     }
     for (codegen, names) in &of_codegen {
         generate(module, codegen, names, context)?;
@@ -67,7 +76,12 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             {
                 let ty = function.ty(binding.var).clone();
                 let ty = if is_result(&ty) { ty } else { module.relax(name).map_or(ty, |f| f.lambda.ret_ty.clone()) };
-                *call = external(symbol.clone(), std::mem::take(&mut call.args), ty, binding.span)?;
+                let args = std::mem::take(&mut call.args);
+                let (symbol, args) = match by_library.get(name) {
+                    Some(composite) => (composite.builtin.into(), composite.args(&args)),
+                    None => (symbol.clone(), args),
+                };
+                *call = external(symbol, args, ty, binding.span)?;
             }
             out.push(binding);
             Ok(())
@@ -116,6 +130,41 @@ fn generate(module: &Module, codegen: &str, names: &[Name], context: &Context) -
             format!("nothing here can link what the code generator `{codegen}` makes"),
         )
         .help("`hammock compile --passes` and `hammock run --passes` do")),
+    }
+}
+
+/// A function that a library computes.
+struct Composite {
+    builtin: &'static str,
+    params: Vec<Var>,
+    /// Arguments of the builtin; the variables among them are parameters.
+    args: Vec<Operand>,
+}
+
+impl Composite {
+    fn of(module: &Module, function: &Function, library: &Library) -> Result<Composite, Diagnostic> {
+        let unsupported = || {
+            let message = format!("the library `{}` does not compute this function", library.name);
+            Diagnostic::error(codes::CODE_GENERATOR, message)
+                .label(function.lambda.span, "")
+                .help(format!("it computes groups of FuseOpsByPattern: {}", library.doc))
+        };
+        // A function around a group defines it and calls it.
+        let mut values = function.lambda.body.blocks.iter().flat_map(|block| &block.bindings);
+        let Some(Value::Function(group)) = values.next().map(|binding| &binding.value) else {
+            return Err(unsupported());
+        };
+        let site = Site { module, function, graph: &Graph::of(function) };
+        let root = group.body.result.as_var();
+        let call = root.and_then(|root| (library.call)(&site, root)).filter(|_| values.count() == 1);
+        let call = call.ok_or_else(unsupported)?;
+        Ok(Composite { builtin: call.builtin, params: group.params.clone(), args: call.args })
+    }
+
+    /// Returns the arguments of the builtin for those of a call of the function.
+    fn args(&self, given: &[Operand]) -> Vec<Operand> {
+        let position = |operand: &Operand| self.params.iter().position(|param| operand.as_var() == Some(*param));
+        self.args.iter().map(|arg| position(arg).and_then(|at| given.get(at)).unwrap_or(arg).clone()).collect()
     }
 }
 

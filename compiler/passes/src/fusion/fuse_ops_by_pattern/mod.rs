@@ -5,13 +5,13 @@
 //! entirely; any other match that shares a value with a group is dropped. A group becomes a private function with the
 //! attributes `Composite`, the pattern's name, and `Primitive`; values used outside the group become further results.
 //! With `annotate_codegen`, each is wrapped in a function with the attribute `Codegen`: the pattern's name up to the
-//! first dot.
+//! first dot. If that is a library of the runtime, such as `cublas`, a match is a group only if the library computes it.
 
 mod annotate;
 mod partition;
 
 use crate::{
-    Context, OptionKind, Pass, PassOption,
+    Context, OptionKind, Options, Pass, PassOption,
     analysis::{attributes::COMPOSITE, composite::graphs, functions},
     rewrite::{self, groups::outline_groups, shared_functions::SharedFunctions},
 };
@@ -21,6 +21,7 @@ use hammock_ir::{
     relax::{Outlining, memory::Writers, pattern::NamedPattern},
 };
 use hammock_ops::Table;
+use serde_json::json;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -54,6 +55,12 @@ pub static PASS: Pass = Pass {
     ],
     run,
 };
+
+/// Returns the options for groups that code generators get with their constants as arguments.
+pub fn for_code_generators(patterns: &[(String, String)]) -> Options {
+    let options = [("patterns", json!(patterns)), ("bind_constants", false.into()), ("annotate_codegen", true.into())];
+    Options::of(&PASS).with(options)
+}
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let entries: Vec<Name> = context

@@ -1,7 +1,11 @@
 //! Matches of a pattern as groups.
 
 use crate::{
-    analysis::{attributes::COMPOSITE, composite::name_of},
+    analysis::{
+        attributes::COMPOSITE,
+        composite::{codegen_of, name_of},
+    },
+    libraries::{self, Site},
     rewrite::groups::{Group, Groups},
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -11,12 +15,16 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Returns the groups of a function.
+/// Returns the groups of a function. If the code generator is a library of the runtime, they are those that it computes.
 ///
 /// # Errors
 /// If the pattern can match in too many ways.
 pub fn groups(module: &Module, function: &Function, pattern: &NamedPattern) -> Result<Groups, Diagnostic> {
     let graph = Graph::of(function);
+    let (site, library) = (Site { module, function, graph: &graph }, libraries::find(codegen_of(&pattern.name)));
+    let is_computed = |root, values: &[Var]| {
+        library.is_none_or(|library| (library.call)(&site, root).is_some_and(|call| call.value_count == values.len()))
+    };
     let mut found = Matches::default();
     let mut roots = Vec::new();
     candidates(&function.lambda.body, &mut roots);
@@ -27,7 +35,7 @@ pub fn groups(module: &Module, function: &Function, pattern: &NamedPattern) -> R
                 .label(span, "this value was compared last")
                 .help("write alternatives out, and sums of many terms as fewer")
         })?;
-        if let Some(values) = matched {
+        if let Some(values) = matched.filter(|values| is_computed(root, values)) {
             found.add(values, root);
         }
     }
