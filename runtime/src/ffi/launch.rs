@@ -3,6 +3,7 @@
 //! Host functions do not know their device: the caller of a kernel sets the thread's current one.
 use super::{Error, raise, status};
 use crate::device::launch::{CallSite, Launch};
+use crate::device::matmul::Matmul;
 use crate::device::{self, DeviceApi, Event, Graph, Stream};
 use crate::fork::Table;
 use crate::memory::{Allocator, AllocatorKind, Block};
@@ -142,20 +143,28 @@ pub(crate) fn timed<R>(call: impl FnOnce() -> R) -> (R, Option<LaunchTimer>) {
     (result, TIMER.replace(outer.1))
 }
 
-/// Launches on a device, between the events of the thread's timer.
-///
-/// # Safety
-/// As for [`DeviceApi::launch`].
-unsafe fn launch_timed(api: &dyn DeviceApi, launch: &Launch) -> Result<(), Error> {
+/// Queues work on a device, between the events of the thread's timer if launches are timed.
+fn queue(api: &dyn DeviceApi, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    if !IS_TIMED.get() {
+        return work();
+    }
     let mut timer = match TIMER.take() {
         Some(timer) => timer,
         None => LaunchTimer::start(api)?,
     };
-    // SAFETY: as the caller promises.
-    unsafe { api.launch(launch, SITE.get())? };
+    work()?;
     timer.stream.record(&mut *timer.end)?;
     TIMER.set(Some(timer));
     Ok(())
+}
+
+/// Queues a batch of matmuls on a device.
+///
+/// # Safety
+/// As for [`DeviceApi::matmul`].
+pub(crate) unsafe fn queue_matmul(api: &dyn DeviceApi, matmul: &Matmul) -> Result<(), Error> {
+    // SAFETY: as the caller promises.
+    queue(api, || unsafe { api.matmul(matmul) })
 }
 
 /// Launches a device function on the thread's current device. Returns 0, or -1 after raising an error.
@@ -167,12 +176,7 @@ pub unsafe extern "C" fn hammock_launch(launch: *const Launch) -> i32 {
     status(|| {
         let current = CURRENT.get().ok_or_else(no_device)?;
         // SAFETY: as the caller promises.
-        unsafe {
-            match IS_TIMED.get() {
-                true => launch_timed(current.api, &*launch),
-                false => current.api.launch(&*launch, SITE.get()),
-            }
-        }
+        queue(current.api, || unsafe { current.api.launch(&*launch, SITE.get()) })
     })
 }
 

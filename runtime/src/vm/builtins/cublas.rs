@@ -3,7 +3,7 @@ use crate::device::{
     self,
     matmul::{Activation, Matmul, MatmulDType, Problem},
 };
-use crate::ffi::{Args, Error};
+use crate::ffi::{Args, Error, launch};
 use crate::value::{DType, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -40,7 +40,7 @@ fn matmul(args: Args<'_>) -> Result<(), Error> {
     let matmul = Matmul { problem, lhs: lhs.data_ptr(), rhs: rhs.data_ptr(), bias, out: out.data_ptr() };
     // SAFETY: the tensors are on the device, with the shapes and dtypes of the problem. Their memory is reused only by
     // work that is queued later.
-    unsafe { device::find(device)?.matmul(&matmul) }
+    unsafe { launch::queue_matmul(device::find(device)?, &matmul) }
 }
 
 /// The problem of tensors that fit together.
