@@ -266,6 +266,17 @@ fn device_code_can_be_written_and_listed() {
     compile("lib", &library);
     let listed = stdout(hammock(&folder, &["inspect", &library, "--stats"]));
     assert!(listed.contains("Device functions for sm_90:\n  add_kernel of add:"), "{listed}");
+    // Instead of NVIDIA's assembler.
+    let ptxas = "#!/bin/sh\ngrep -q 'target sm_90' /dev/stdin && echo \"Compiling entry function 'add_kernel' for $3
+Used 12 registers\"\n";
+    let assembler = results.path().join("ptxas");
+    std::fs::write(&assembler, ptxas).unwrap();
+    std::fs::set_permissions(&assembler, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", results.path().display(), std::env::var("PATH").unwrap());
+    let inspect = ["inspect", &library, "--stats"];
+    let listed = Command::new(env!("CARGO_BIN_EXE_hammock")).args(inspect).env("PATH", path).output().unwrap();
+    let listed = stdout(listed);
+    assert!(listed.contains(" bytes of shared memory, 12 registers\n"), "{listed}");
 }
 
 /// A dense layer. Sizes are rows, columns and the reduction; `weight` is its weight's shape, and `product` multiplies.

@@ -1,6 +1,7 @@
 //! Contents of executables as text.
 
 pub mod listing;
+mod registers;
 pub(crate) mod signature;
 
 use crate::error::ToolError;
@@ -9,6 +10,7 @@ use hammock_runtime::{
     library::image_of,
 };
 use listing::{Listing, list};
+use registers::Usage;
 use signature::{signature_json, signature_text, signatures};
 use std::path::Path;
 
@@ -41,12 +43,19 @@ fn targets(image: &Image) -> String {
     if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
 }
 
-/// The device functions, one per line.
-fn device_functions(image: &Image) -> String {
+/// The device functions, one per line, with their registers where `ptxas` is installed.
+fn device_functions(path: &Path, image: &Image) -> String {
     let Some(DeviceCode { architecture, functions }) = &image.device_code else { return String::new() };
+    let usages = registers::usages(path, architecture);
     let line = |function: &DeviceFunction| {
         let DeviceFunction { kernel, name, max_threads, static_shared } = function;
-        format!("  {name} of {kernel}: blocks of up to {max_threads} threads, {static_shared} bytes of shared memory\n")
+        let usage = usages.get(name).map_or_else(String::new, |Usage { registers, spilled_bytes }| {
+            let spilled = if *spilled_bytes == 0 { String::new() } else { format!(", {spilled_bytes} bytes spilled") };
+            format!(", {registers} registers{spilled}")
+        });
+        format!(
+            "  {name} of {kernel}: blocks of up to {max_threads} threads, {static_shared} bytes of shared memory{usage}\n"
+        )
     };
     let lines: String = functions.iter().map(line).collect();
     format!("Device functions for {architecture}:\n{lines}")
@@ -63,7 +72,7 @@ pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
         View::SignatureJson => signature_json(&signatures(&image)),
         View::Text => image.executable.as_text(),
         View::Python => image.executable.as_python(),
-        View::Stats => image.executable.stats() + &targets(&image) + &device_functions(&image),
+        View::Stats => image.executable.stats() + &targets(&image) + &device_functions(path, &image),
         View::Listing(max_inline) => return Ok(list(&image, max_inline)),
     };
     Ok(Listing { text, tensors: Vec::new() })
