@@ -41,7 +41,7 @@ fn targets(image: &Image) -> String {
     if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
 }
 
-/// The device functions, one per line.
+/// The device functions, and the kernels that run on the host nevertheless, one per line.
 fn device_functions(image: &Image) -> String {
     let Some(DeviceCode { architecture, functions }) = &image.device_code else { return String::new() };
     let line = |function: &DeviceFunction| {
@@ -49,7 +49,10 @@ fn device_functions(image: &Image) -> String {
         format!("  {name} of {kernel}: blocks of up to {max_threads} threads, {static_shared} bytes of shared memory\n")
     };
     let lines: String = functions.iter().map(line).collect();
-    format!("Device functions for {architecture}:\n{lines}")
+    let on_host = image.kernels.iter().filter(|kernel| kernel.device.is_host());
+    let on_host: String = on_host.map(|kernel| format!("  {}\n", kernel.name)).collect();
+    let on_host = if on_host.is_empty() { on_host } else { format!("Kernels on the host:\n{on_host}") };
+    format!("Device functions for {architecture}:\n{lines}{on_host}")
 }
 
 /// Lists the contents of an executable: a linked model, a library that TVM exported, or plain bytecode.
