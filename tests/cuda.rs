@@ -5,25 +5,8 @@ mod cublas;
 #[allow(dead_code)]
 mod support;
 
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
-use support::{hammock, root, stdout};
-
-/// Runs `hammock` in a folder, with the emulator as the CUDA driver.
-fn emulated(folder: impl AsRef<Path>, args: &[&str]) -> Output {
-    emulated_with(&[], folder, args)
-}
-
-/// Like [`emulated`], with variables of the emulator's configuration.
-fn emulated_with(variables: &[(&str, &str)], folder: impl AsRef<Path>, args: &[&str]) -> Output {
-    let driver = hammock_cuda_emulator::library::folder().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
-    command.args(args).current_dir(folder).env("LD_LIBRARY_PATH", driver);
-    command.envs(variables.iter().map(|(name, value)| (format!("CUDA_EMULATOR_{name}"), value)));
-    command.output().unwrap()
-}
+use std::{path::Path, process::Output};
+use support::{emulated, emulated_with, hammock, root, stdout};
 
 const CUDA: [&str; 4] = ["--target", "cuda", "--device", "cuda:0"];
 

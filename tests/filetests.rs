@@ -1,5 +1,6 @@
 //! File tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; the output of the passes is the snapshot
-//! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
+//! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after. With `# opt: gpu PASSES`, it is for a
+//! GPU.
 //!
 //! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in
 //! their stages. For one that starts with `# plans: RULE`, it is the plans of the kernels with a stage that the rule
@@ -40,14 +41,15 @@ fn run(path: &Path) -> String {
         }
     }
     let passes = text.lines().next().and_then(|l| l.strip_prefix("# opt:")).expect("the first line is `# opt: PASSES`");
-    let passes = passes.trim().to_owned();
+    let (gpu, passes) = with_gpu(passes.trim());
+    let passes = passes.to_owned();
     let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text).unwrap();
     let mut module = match read_text(&source, &ReadOptions::default()) {
         Ok(module) => module,
         Err(failure) => return failure.render(false),
     };
     verify(&module, "as written", path);
-    let (options, evaluator) = (Options::default(), Evaluator::new());
+    let (options, evaluator) = (Options { gpu, ..Options::default() }, Evaluator::new());
     let codegens = Codegens::default();
     // A fixed target, so plans do not depend on the machine.
     let planner = Options { target: "x86-64-v4".into(), ..Options::default() };
@@ -57,6 +59,14 @@ fn run(path: &Path) -> String {
     }
     verify(&module, "after its passes", path);
     module_text(&module, &PrintOptions::default())
+}
+
+/// Returns the GPU that a file is for, if any, and what follows in its first line.
+fn with_gpu(head: &str) -> (Option<Gpu>, &str) {
+    match head.strip_prefix("gpu ") {
+        Some(rest) => (Some(Gpu::DEFAULT), rest),
+        None => (None, head),
+    }
 }
 
 /// Returns the snapshot of a file with this text, for a transform or rule of this name.
@@ -95,10 +105,7 @@ fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure
 
 /// The plans of the kernels with a stage that a rule schedules.
 fn plans(path: &Path, text: String, rule: &str) -> Result<String, Failure> {
-    let (gpu, rule) = match rule.strip_prefix("gpu ") {
-        Some(rule) => (Some(Gpu::DEFAULT), rule),
-        None => (None, rule),
-    };
+    let (gpu, rule) = with_gpu(rule);
     let is_known = match gpu {
         Some(_) => GPU_RULES.iter().any(|known| known.name == rule),
         None => RULES.iter().any(|known| known.name == rule),

@@ -105,7 +105,7 @@ impl Model {
         if own.is_host() {
             return Ok(values);
         }
-        values.iter().map(|value| self.vm.on_first_device(value)).collect::<Result<_, _>>().map_err(raise)
+        self.vm.place_arguments(&signature.function, &values).map_err(raise)
     }
 
     /// Runs a function. It must be called without the interpreter.

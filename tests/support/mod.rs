@@ -15,6 +15,20 @@ pub fn hammock(folder: impl AsRef<Path>, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
 }
 
+/// Runs `hammock` in a folder, with the emulator as the CUDA driver.
+pub fn emulated(folder: impl AsRef<Path>, args: &[&str]) -> Output {
+    emulated_with(&[], folder, args)
+}
+
+/// Like [`emulated`], with variables of the emulator's configuration.
+pub fn emulated_with(variables: &[(&str, &str)], folder: impl AsRef<Path>, args: &[&str]) -> Output {
+    let driver = hammock_cuda_emulator::library::folder().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    command.args(args).current_dir(folder).env("LD_LIBRARY_PATH", driver);
+    command.envs(variables.iter().map(|(name, value)| (format!("CUDA_EMULATOR_{name}"), value)));
+    command.output().unwrap()
+}
+
 /// Returns the expected exit status of an error message: 2 for usage errors, 1 for all others.
 pub fn status_of(said: &str) -> Option<i32> {
     let code = said.split_once("error[").and_then(|(_, rest)| rest.get(..5));

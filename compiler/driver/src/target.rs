@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
-use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
+use hammock_ir::{Function, Module, prim::HOST_KINDS};
 use hammock_passes::libraries::{self, LIBRARIES, Library};
 use hammock_runtime::suggest::nearest;
 use hammock_target::{Family, Gpu, Target};
@@ -137,56 +137,43 @@ pub fn check_cpu(name: &str) -> Result<(), Failure> {
     })
 }
 
-/// Kinds of devices that are the CPU.
-const HOST_KINDS: [&str; 3] = ["llvm", "c", "cpu"];
-
-/// Refuses a module that places tensors or kernels on another device than those it is compiled for: the GPU, if any,
-/// otherwise the CPU.
+/// Refuses a module that places tensors or kernels on a device that it is not compiled for: a GPU without one, or a kind
+/// that no code is generated for.
 pub fn check_devices(module: &Module, source: &SourceFile, gpu: Option<Gpu>) -> Result<(), Failure> {
-    let kinds: &[&str] = if gpu.is_some() { &[GPU] } else { &HOST_KINDS };
-    let devices = module.global_infos.values().flatten().filter_map(|info| match info {
-        GlobalInfo::VDevice(device) => Some(device.kind()),
-        _ => None,
-    });
-    if let Some(kind) = devices.into_iter().find(|kind| !kinds.contains(kind)) {
+    let is_supported = |kind: &str| HOST_KINDS.contains(&kind) || gpu.is_some() && kind == GPU;
+    if let Some(kind) = module.vdevices().map(|device| device.kind()).find(|kind| !is_supported(kind)) {
         let message = format!("the module puts tensors on a device of kind `{kind}`, {}", misses(kind, gpu));
-        return Err(Failure::new(codes::NOT_LOWERABLE, message)
-            .help(remedy(kind, gpu, &format!("declare `I.vdevice(\"{}\")`", kinds[0])))
-            .within(source));
+        let edit = format!("declare `I.vdevice(\"{}\")`", HOST_KINDS[0]);
+        return Err(Failure::new(codes::NOT_LOWERABLE, message).help(remedy(kind, gpu, &edit)).within(source));
     }
-    let elsewhere = module.functions.iter().find_map(|(name, function)| Some((name, function, kind_of(function)?)));
-    let Some((name, function, kind)) = elsewhere.filter(|(_, _, kind)| !kinds.contains(kind)) else { return Ok(()) };
-    let message = format!("function `{name}` is for the target `{kind}`, {}", misses(kind, gpu));
+    let kind =
+        |function: &Function| function.attrs()?.target_kind().filter(|kind| !is_supported(kind)).map(str::to_owned);
+    let elsewhere = module.functions.iter().find_map(|(name, function)| Some((name, function, kind(function)?)));
+    let Some((name, function, kind)) = elsewhere else { return Ok(()) };
+    let message = format!("function `{name}` is for the target `{kind}`, {}", misses(&kind, gpu));
     let error = Diagnostic::error(codes::NOT_LOWERABLE, message);
     let error = match function {
         Function::Relax(f) => error.label(f.lambda.span, ""),
         Function::Tir(f) => error.label(f.span, ""),
         _ => error,
     };
-    Err(Failure::from(error.help(remedy(kind, gpu, "remove the attribute `target`"))).within(source))
+    Err(Failure::from(error.help(remedy(&kind, gpu, "remove the attribute `target`"))).within(source))
 }
 
-/// States why a kind of device does not fit.
-fn misses(kind: &str, gpu: Option<Gpu>) -> String {
-    match gpu {
-        Some(gpu) => format!("and it is compiled for `{gpu}`"),
-        None if kind == GPU => "and it is compiled for the CPU".to_owned(),
-        None => "which Hammock cannot generate code for".to_owned(),
+/// States why a kind of device is not supported.
+fn misses(kind: &str, gpu: Option<Gpu>) -> &'static str {
+    if kind == GPU && gpu.is_none() {
+        "and it is compiled for the CPU"
+    } else {
+        "which Hammock cannot generate code for"
     }
 }
 
 /// States what to do about a kind of device.
 fn remedy(kind: &str, gpu: Option<Gpu>, edit: &str) -> String {
     match gpu {
-        Some(_) if HOST_KINDS.contains(&kind) => format!("leave out `--target {GPU}`, or {edit}"),
         None if kind == GPU => format!("add `--target {GPU}`, or {edit}"),
-        Some(_) => edit.to_owned(),
         None => format!("Hammock generates code for the CPU: {edit}"),
+        Some(_) => format!("Hammock generates code for the CPU and for `{GPU}`: {edit}"),
     }
-}
-
-/// Kind of a function's target, if it has one.
-fn kind_of(function: &Function) -> Option<&str> {
-    let AttrValue::Target(entries) = function.attrs()?.get("target")? else { return None };
-    entries.iter().find(|(key, _)| key.as_str() == Some("kind")).and_then(|(_, kind)| kind.as_str())
 }

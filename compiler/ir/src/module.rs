@@ -109,6 +109,14 @@ impl Module {
         })
     }
 
+    /// The devices that the module declares.
+    pub fn vdevices(&self) -> impl Iterator<Item = &Arc<VDevice>> {
+        self.global_infos.values().flatten().filter_map(|info| match info {
+            GlobalInfo::VDevice(device) => Some(device),
+            _ => None,
+        })
+    }
+
     /// TIR functions with their names.
     pub fn tir_functions(&self) -> impl Iterator<Item = (&Name, &tir::PrimFunc)> {
         self.functions.iter().filter_map(|(n, f)| match f {

@@ -75,8 +75,8 @@ pub fn exact_pipeline(level: u8) -> Pipeline {
     exact
 }
 
-/// Returns the pipeline without passes whose layouts, packed weights and row tiling suit CPUs, and with RewriteCUDAGraph
-/// after memory planning.
+/// Returns the pipeline without passes whose layouts, packed weights and row tiling suit CPUs, with passes that place
+/// tensors and kernels on devices, and with RewriteCUDAGraph after memory planning.
 pub fn gpu_pipeline(mut pipeline: Pipeline) -> Pipeline {
     let of_cpus: [&Pass; 6] = [
         &convert_layout::PASS,
@@ -87,12 +87,21 @@ pub fn gpu_pipeline(mut pipeline: Pipeline) -> Pipeline {
         &split_layout_rewrite_preproc::PASS,
     ];
     pipeline.steps.retain(|step| !of_cpus.iter().any(|pass| std::ptr::eq(step.pass, *pass)));
-    let planned = pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, &static_plan_block_memory::PASS));
-    if let Some(planned) = planned {
-        let graphs = with(&rewrite_cuda_graph::PASS, rewrite_cuda_graph::UPDATED.name, true.into());
-        pipeline.steps.insert(planned + 1, graphs);
+    let graphs = with(&rewrite_cuda_graph::PASS, rewrite_cuda_graph::UPDATED.name, true.into());
+    insert_after(&mut pipeline, &static_plan_block_memory::PASS, graphs);
+    // Before and after operators are lowered to others, which may have operands of their own.
+    for pass in [&normalize::PASS, &legalize_ops::PASS] {
+        insert_after(&mut pipeline, pass, Step::from(&realize_vdevice::PASS));
     }
+    insert_after(&mut pipeline, &to_non_dataflow::PASS, Step::from(&place_kernels::PASS));
     pipeline
+}
+
+/// Inserts a step after the first one that runs a pass, if there is one.
+fn insert_after(pipeline: &mut Pipeline, pass: &Pass, step: Step) {
+    if let Some(position) = pipeline.steps.iter().position(|other| std::ptr::eq(other.pass, pass)) {
+        pipeline.steps.insert(position + 1, step);
+    }
 }
 
 /// Adds weight-only quantization to a pipeline, after the first constant folding.

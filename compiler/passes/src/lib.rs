@@ -111,6 +111,7 @@ pub static PASSES: &[&Pass] = &[
     &graph::normalize::PASS,
     &layout::optimize_layout_transform::PASS,
     &layout::pack_weights::PASS,
+    &memory::place_kernels::PASS,
     &params::prepare_constants::PASS,
     &quantization::quantize_weights::PASS,
     &memory::realize_vdevice::PASS,

@@ -13,6 +13,7 @@
 //! | 6 signatures | parameters and results of functions ([`Signature`]); absent if unknown |
 //! | 7 external | the file next to the executable that has the tensors' data ([`External`]) |
 //! | 8 device code | the GPU that kernels are compiled for, and their device functions ([`DeviceCode`]); absent if none |
+//! | 9 placement | devices of constants and parameters ([`Placement`]); absent if all are on the first one |
 //!
 //! A linked library has its image under the symbol [`SYMBOL`].
 mod argument_check;
@@ -22,6 +23,7 @@ mod device_code;
 mod external;
 mod fit;
 mod kernels;
+mod placement;
 pub mod signature;
 mod sources;
 pub mod versions;
@@ -32,6 +34,7 @@ pub use device_code::{DeviceCode, DeviceFunction};
 pub use external::External;
 pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
+pub use placement::{Place, Placement};
 pub use signature::Signature;
 pub use sources::{SourceFile, SourceMap, Span};
 pub use versions::Version;
@@ -56,6 +59,7 @@ const VERSIONS: u32 = 5;
 const SIGNATURES: u32 = 6;
 const EXTERNAL: u32 = 7;
 const DEVICE_CODE: u32 = 8;
+const PLACEMENT: u32 = 9;
 
 /// A compiled model without its machine code.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +74,8 @@ pub struct Image {
     pub versions: Vec<Version>,
     /// Device code of the kernels, if they are compiled for a GPU.
     pub device_code: Option<DeviceCode>,
+    /// Devices of constants and parameters.
+    pub placement: Placement,
     /// Signatures of functions.
     pub signatures: Vec<Signature>,
     /// Location of constants that were read from a separate file; it is not written again.
@@ -144,10 +150,13 @@ impl Image {
             device_code::encode(code, &mut bytes);
             bytes
         });
+        let mut placement = Vec::new();
+        placement::encode(&self.placement, &mut placement);
         let section = |kind, bytes| Section { kind, alignment: 8, contents: Contents::Bytes(bytes) };
         let mut sections = vec![section(EXECUTABLE, &executable), section(SOURCES, &sources), section(KERNELS, &table)];
         sections.extend((!self.versions.is_empty()).then(|| section(VERSIONS, &targets)));
         sections.extend(device.as_ref().map(|bytes| section(DEVICE_CODE, bytes)));
+        sections.extend((self.placement != Placement::default()).then(|| section(PLACEMENT, &placement)));
         sections.extend((!self.signatures.is_empty()).then(|| section(SIGNATURES, &signatures)));
         let mut beside = Vec::new();
         if let Some(external) = location(&constants) {
@@ -220,9 +229,11 @@ impl Image {
         let versions = versions.map_err(|_| ImageError::Section("kernels' targets"))?;
         let device_code = container.get(DEVICE_CODE).map(|range| device_code::decode(&bytes[range])).transpose();
         let device_code = device_code.map_err(|_| ImageError::Section("device functions"))?;
+        let placement = container.get(PLACEMENT).map(|range| placement::decode(&bytes[range])).transpose();
+        let placement = placement.map_err(|_| ImageError::Section("devices"))?.unwrap_or_default();
         let signatures = container.get(SIGNATURES).map_or(Ok(Vec::new()), |range| signature::decode(&bytes[range]));
         let signatures = signatures.map_err(|_| ImageError::Section("functions' signatures"))?;
-        Ok(Image { executable, sources, kernels, versions, device_code, signatures, external })
+        Ok(Image { executable, sources, kernels, versions, device_code, placement, signatures, external })
     }
 
     /// Reads and verifies an image, taking ownership of its bytes.

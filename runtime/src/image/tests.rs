@@ -39,6 +39,7 @@ fn sample() -> Image {
         kernels: vec![add_signature()],
         versions: vec![version],
         device_code: Some(DeviceCode { architecture: "sm_80".into(), functions: Vec::new() }),
+        placement: Placement { device_count: 1, constants: vec![(6, -1)], functions: Vec::new() },
         signatures: vec![signature()],
         external: None,
     }

@@ -4,7 +4,7 @@ use super::builtins;
 use super::decode::{Callee, Native, Plans};
 use super::instrument::CalleeKind;
 use super::native::{MachineCode, NOT_NATIVE};
-use super::program::{Program, Programs};
+use super::program::{Program, Programs, numbered};
 use crate::device::find;
 use crate::executable::compact::Folding;
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
@@ -28,8 +28,7 @@ impl Program {
         machine_code: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
     ) -> Result<Arc<Program>, Error> {
         if options.devices.is_empty() {
-            let devices = image.kernels.iter().map(|kernel| kernel.device);
-            options.devices.extend(devices.filter(|device| !device.is_host()).max());
+            options.devices = default_devices(&image);
         }
         if options.devices.last().is_none_or(|device| !device.is_host()) {
             options.devices.push(Device::CPU);
@@ -50,7 +49,7 @@ impl Program {
         let natives = table.iter().map(|info| resolve(info, &image, &options, &shared, &kernel));
         let natives = natives.collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Any> = natives.iter().enumerate().map(|(i, native)| function_value(id, i, native)).collect();
-        let constants = load_constants(&image, &allocators[0])?;
+        let constants = load_constants(&image, &allocators)?;
         let machine_code = load_machine_code(&image, &options, &constants, machine_code)?;
         let callee = |native: &Option<Native>| native.as_ref().map_or(NOT_NATIVE, |native| native.callee);
         let callees = natives.iter().map(callee).collect();
@@ -90,8 +89,22 @@ impl Program {
     }
 }
 
-/// Checks that the program has kernels for its first device, if it has any, and devices for all of its kernels.
+/// The devices that a program runs on by default: as many CUDA devices as it uses.
+fn default_devices(image: &Image) -> Vec<Device> {
+    let for_device = image.kernels.iter().filter(|kernel| !kernel.device.is_host());
+    let count = for_device.map(|_| 1).max().unwrap_or(0).max(image.placement.device_count);
+    (0..count).filter_map(|id| i32::try_from(id).ok()).map(Device::cuda).collect()
+}
+
+/// Checks that the program has kernels for its first device, if it has any, and devices for all of its kernels and tensors.
 fn check_devices(image: &Image, devices: &[Device]) -> Result<(), Error> {
+    let (count, given) =
+        (image.placement.device_count as usize, devices.iter().filter(|device| !device.is_host()).count());
+    if given < count && !devices[0].is_host() {
+        let example: Vec<String> = (0..count).map(|id| format!("cuda:{id}")).collect();
+        let message = format!("the program uses {count} devices, and has {given} to run on; give it all, such as");
+        return Err(Error::value(format!("{message} {}", example.join(","))));
+    }
     let (first, is_for) = (devices[0], |kernel: &KernelSignature, device: Device| {
         kernel.device.kind == device.kind || kernel.device.is_host() && device.is_host()
     });
@@ -218,15 +231,17 @@ fn constant_bytes(image: &Image) -> usize {
     image.executable.constants.iter().map(bytes).fold(0, usize::saturating_add)
 }
 
-/// The constant pool. Tensors are on the allocator's device. Those of another device than the host are copied once, into
-/// memory of the allocator; the host uses those of the image.
-fn load_constants(image: &Image, allocator: &Allocator) -> Result<Vec<Any>, Error> {
-    let load = |constant: &Constant| match constant {
-        Constant::Tensor(tensor) if allocator.device().is_host() => {
-            Ok(tensor.to_device(allocator.device())?.constant().into())
-        }
-        Constant::Tensor(tensor) => Ok(tensor.copy_into(allocator)?.constant().into()),
-        other => Ok(Any::from(other)),
+/// The constant pool. Tensors are on the devices of their placement. Those of another device than the host are copied once,
+/// into memory of its allocator; the host uses those of the image.
+fn load_constants(image: &Image, allocators: &[Arc<Allocator>]) -> Result<Vec<Any>, Error> {
+    let load = |(index, constant): (usize, &Constant)| {
+        let Constant::Tensor(tensor) = constant else { return Ok(Any::from(constant)) };
+        let allocator = numbered(allocators, image.placement.constant(index))?;
+        let placed = match allocator.device().is_host() {
+            true => tensor.to_device(allocator.device())?,
+            false => tensor.copy_into(allocator)?,
+        };
+        Ok(placed.constant().into())
     };
-    image.executable.constants.iter().map(load).collect()
+    image.executable.constants.iter().enumerate().map(load).collect()
 }

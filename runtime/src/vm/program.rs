@@ -11,7 +11,7 @@ use crate::ffi::Error;
 use crate::fork::{self, ForkHandler, Guards, Stage};
 use crate::image::Image;
 use crate::memory::{Allocator, Cache, MemoryStats, Reservation, workspace};
-use crate::value::{Any, Closure, Tensor};
+use crate::value::{Any, Closure, Device, Tensor};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
@@ -107,6 +107,12 @@ impl Cache for Program {
     }
 }
 
+/// The allocator of a device by its number in a program; -1 is the host, which is the last one.
+pub(super) fn numbered(allocators: &[Arc<Allocator>], device: i64) -> Result<&Arc<Allocator>, Error> {
+    let index = if device == -1 { allocators.len() - 1 } else { usize::try_from(device).unwrap_or(usize::MAX) };
+    allocators.get(index).ok_or_else(|| Error::value(format!("the program has no device {device}")))
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
         ALL.lock().remove(&self.id);
@@ -151,10 +157,18 @@ impl Program {
 
     /// The allocator of a device of the program; -1 is the host.
     pub(super) fn allocator(&self, device: i64) -> Result<&Arc<Allocator>, Error> {
-        let host = self.allocators.len() - 1;
-        let index = if device == -1 { host } else { usize::try_from(device).unwrap_or(usize::MAX) };
-        let allocator = self.allocators.get(index);
-        allocator.ok_or_else(|| Error::value(format!("the program has no device {device}")))
+        numbered(&self.allocators, device)
+    }
+
+    /// The device that the module of the program names: number `id` of its kind among those of the program. A device of
+    /// another kind is that of the machine.
+    pub(super) fn named_device(&self, named: Device) -> Result<Device, Error> {
+        let mut same_kind = self.options.devices.iter().filter(|device| device.kind == named.kind).peekable();
+        if named.is_host() || same_kind.peek().is_none() {
+            return Ok(named);
+        }
+        let found = usize::try_from(named.id).ok().and_then(|id| same_kind.nth(id));
+        found.copied().ok_or_else(|| Error::value(format!("the program has no device {named}")))
     }
 
     /// The allocator of the host's memory.

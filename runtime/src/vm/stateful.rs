@@ -38,14 +38,14 @@ impl State {
 }
 
 impl Vm {
-    /// Sets all inputs of a function. Tensors are copied to the first device.
+    /// Sets all inputs of a function. Tensors are copied to the devices of its parameters.
     pub fn set_inputs(&self, function: &str, args: &[Any]) -> Result<(), Error> {
         let names = self.parameters(function)?;
         if args.len() != names.len() {
             let takes = format!("`{function}` takes {} inputs ({})", names.len(), names.join(", "));
             return Err(Error::type_error(format!("{takes}, not {}", args.len())));
         }
-        let inputs = args.iter().map(|arg| self.on_first_device(arg).map(Some)).collect::<Result<_, _>>()?;
+        let inputs = self.place_arguments(function, args)?.into_iter().map(Some).collect();
         lock(&self.1.calls).entry(function.to_owned()).or_default().inputs = inputs;
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Vm {
             let known = names.join(", ");
             Error::value(format!("`{function}` has no parameter `{parameter}`; it has {known}"))
         })?;
-        let value = self.on_first_device(value)?;
+        let value = self.place_argument(function, position, value)?;
         let mut calls = lock(&self.1.calls);
         let inputs = &mut calls.entry(function.to_owned()).or_default().inputs;
         inputs.resize(names.len(), None);
@@ -122,7 +122,7 @@ impl Vm {
         if args.len() != expected {
             return Err(Error::type_error(format!("`{function}` takes {expected} arguments, not {}", args.len())));
         }
-        let args = args.iter().map(|arg| self.on_first_device(arg)).collect::<Result<Vec<_>, _>>()?;
+        let args = self.place_arguments(function, args)?;
         let call = Function::new(move |given| match given.len() {
             0 => target.call(&args).map(|result| if include_return { result } else { Any::NONE }),
             count => Err(Error::type_error(format!("a saved function takes no arguments, not {count}"))),

@@ -1,12 +1,16 @@
-//! Values on a program's first device, where its kernels expect them.
+//! Values on the devices of a program, where its kernels expect them.
 use super::Vm;
+use super::program::{Program, numbered};
 use crate::ffi::Error;
-use crate::memory::Allocator;
+use crate::image::Place;
 use crate::show::MAX_PARTS;
 use crate::value::{Any, Tensor, Tuple};
 
 /// Maximum nesting depth of tuples whose tensors are copied.
 const MAX_DEPTH: usize = 100;
+
+/// The place of values that nothing places.
+const FIRST: Place = Place::Device(0);
 
 impl Vm {
     /// The value with its tensors on the program's first device: those elsewhere are copied, in memory that counts towards
@@ -15,30 +19,64 @@ impl Vm {
     /// # Errors
     /// If there is no memory, or tuples are nested too deeply.
     pub fn on_first_device(&self, value: &Any) -> Result<Any, Error> {
-        let allocator = &self.allocators()[0];
-        if !allocator.device().is_host() {
-            return copied_into(&value.owned()?, allocator, 0, &mut 0);
-        }
-        match value.get::<&Tensor>() {
-            Some(tensor) => Ok(tensor.to_device(allocator.device())?.into()),
-            None => Ok(value.clone()),
-        }
+        self.0.placed(value, &FIRST)
+    }
+
+    /// The arguments of a function with their tensors on the devices of its parameters: those elsewhere are copied, as by
+    /// [`on_first_device`](Vm::on_first_device).
+    ///
+    /// # Errors
+    /// If there is no memory, or tuples are nested too deeply.
+    pub fn place_arguments(&self, function: &str, args: &[Any]) -> Result<Vec<Any>, Error> {
+        args.iter().enumerate().map(|(index, arg)| self.place_argument(function, index, arg)).collect()
+    }
+
+    /// An argument of a function, by its parameter's index, with its tensors on the parameter's devices.
+    ///
+    /// # Errors
+    /// As for [`place_arguments`](Vm::place_arguments).
+    pub fn place_argument(&self, function: &str, index: usize, value: &Any) -> Result<Any, Error> {
+        self.0.placed(value, self.image().placement.params(function).get(index).unwrap_or(&FIRST))
     }
 }
 
-/// The value with its tensors on an allocator's device: those elsewhere are copied, into its memory.
-fn copied_into(value: &Any, allocator: &Allocator, depth: usize, parts: &mut usize) -> Result<Any, Error> {
-    *parts += 1;
-    if depth > MAX_DEPTH || *parts > MAX_PARTS {
-        let limits = format!("tuples of more than {MAX_PARTS} values, or nested more than {MAX_DEPTH} deep,");
-        return Err(Error::value(format!("{limits} cannot be copied to {}", allocator.device())));
+impl Program {
+    fn placed(&self, value: &Any, place: &Place) -> Result<Any, Error> {
+        if self.is_on_device {
+            return self.copied(&value.owned()?, place, 0, &mut 0);
+        }
+        match value.get::<&Tensor>() {
+            Some(tensor) => Ok(tensor.to_device(self.allocators[0].device())?.into()),
+            None => Ok(value.clone()),
+        }
     }
-    if let Some(tensor) = value.get::<&Tensor>() {
-        let is_there = tensor.device() == allocator.device();
-        return Ok(if is_there { tensor.clone() } else { tensor.copy_into(allocator)? }.into());
+
+    /// The value with its tensors where `place` tells: those elsewhere are copied, into memory of the device's allocator.
+    fn copied(&self, value: &Any, place: &Place, depth: usize, parts: &mut usize) -> Result<Any, Error> {
+        *parts += 1;
+        if depth > MAX_DEPTH || *parts > MAX_PARTS {
+            let limits = format!("tuples of more than {MAX_PARTS} values, or nested more than {MAX_DEPTH} deep,");
+            return Err(Error::value(format!("{limits} cannot be copied to {}", self.allocators[0].device())));
+        }
+        if let Some(tensor) = value.get::<&Tensor>() {
+            let device = if let Place::Device(device) = place { i64::from(*device) } else { 0 };
+            let allocator = numbered(&self.allocators, device)?;
+            let is_there = tensor.device() == allocator.device();
+            return Ok(match is_there {
+                true => tensor.clone(),
+                false if allocator.device().is_host() => tensor.to_device(allocator.device())?,
+                false => tensor.copy_into(allocator)?,
+            }
+            .into());
+        }
+        let Some(tuple) = value.get::<&Tuple>() else { return Ok(value.clone()) };
+        let place_of = |index| match place {
+            Place::Tuple(fields) => fields.get(index).unwrap_or(&FIRST),
+            place => place,
+        };
+        let fields =
+            tuple.iter().enumerate().map(|(index, field)| self.copied(field, place_of(index), depth + 1, parts));
+        let fields: Vec<Any> = fields.collect::<Result<_, _>>()?;
+        Ok(Tuple::new(fields.into_iter()).into())
     }
-    let Some(tuple) = value.get::<&Tuple>() else { return Ok(value.clone()) };
-    let fields = tuple.iter().map(|field| copied_into(field, allocator, depth + 1, parts));
-    let fields: Vec<Any> = fields.collect::<Result<_, _>>()?;
-    Ok(Tuple::new(fields.into_iter()).into())
 }

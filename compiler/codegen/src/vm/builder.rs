@@ -86,9 +86,14 @@ impl ExecBuilder {
         self.constants.arg(constant)
     }
 
-    /// Returns the argument for a constant tensor, optionally in a memory scope.
-    pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>) -> Arg {
-        self.constants.tensor(tensor, scope)
+    /// Returns the argument for a constant tensor, optionally in a memory scope, on the program's device of a number.
+    pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>, device: i32) -> Arg {
+        self.constants.tensor(tensor, scope, device)
+    }
+
+    /// Constants so far that are not on the first device, with the numbers of their devices.
+    pub fn constant_devices(&self) -> &[(u32, i32)] {
+        self.constants.devices()
     }
 
     /// Returns the argument for a function as a value. A function that is not in the table is resolved by name at load.

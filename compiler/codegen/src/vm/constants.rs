@@ -1,4 +1,4 @@
-//! Constant pool: equal constants share an entry. Tensors are equal only in the same memory scope.
+//! Constant pool: equal constants share an entry. Tensors are equal only in the same memory scope on the same device.
 
 use hammock_runtime::{
     Tensor,
@@ -13,6 +13,8 @@ pub struct ConstantPool {
     entries: Vec<Constant>,
     /// Memory scopes of the tensors that have one, in order.
     scopes: Vec<(i64, String)>,
+    /// Numbers of the devices of tensors that are not on the first one, in order.
+    devices: Vec<(u32, i32)>,
     /// Entries by hash.
     by_hash: FxHashMap<u64, Vec<usize>>,
 }
@@ -20,30 +22,41 @@ pub struct ConstantPool {
 impl ConstantPool {
     /// Returns the argument for a constant.
     pub fn arg(&mut self, constant: Constant) -> Arg {
-        self.scoped(constant, None)
+        self.placed(constant, None, 0)
     }
 
-    /// Returns the argument for a tensor, optionally in a memory scope.
-    pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>) -> Arg {
-        self.scoped(Constant::Tensor(tensor), scope)
+    /// Returns the argument for a tensor, optionally in a memory scope, on the device of a number.
+    pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>, device: i32) -> Arg {
+        self.placed(Constant::Tensor(tensor), scope, device)
     }
 
-    fn scoped(&mut self, constant: Constant, scope: Option<&str>) -> Arg {
+    fn placed(&mut self, constant: Constant, scope: Option<&str>, device: i32) -> Arg {
         let candidates = self.by_hash.entry(hash(&constant)).or_default();
         let scope_of = |at: usize| {
             let found = self.scopes.binary_search_by_key(&(at as i64), |(index, _)| *index);
             found.ok().map(|found| self.scopes[found].1.as_str())
         };
-        let is_same = |at: &usize| are_equal(&self.entries[*at], &constant) && scope_of(*at) == scope;
+        let device_of = |at: usize| {
+            let found = self.devices.binary_search_by_key(&(at as u32), |(index, _)| *index);
+            found.map_or(0, |found| self.devices[found].1)
+        };
+        let is_same =
+            |at: &usize| are_equal(&self.entries[*at], &constant) && scope_of(*at) == scope && device_of(*at) == device;
         let found = candidates.iter().copied().find(is_same);
         let index = found.unwrap_or_else(|| {
             let index = self.entries.len();
             candidates.push(index);
             self.entries.push(constant);
             self.scopes.extend(scope.map(|scope| (index as i64, scope.to_owned())));
+            self.devices.extend((device != 0).then_some((index as u32, device)));
             index
         });
         Arg::Constant(index as i64)
+    }
+
+    /// Constants that are not on the first device, with the numbers of their devices, in order.
+    pub fn devices(&self) -> &[(u32, i32)] {
+        &self.devices
     }
 
     /// Returns the entries in order, and the memory scopes of those that have one.
@@ -124,9 +137,21 @@ mod tests {
         let mut pool = ConstantPool::default();
         let tensor = || Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
         let anywhere = pool.arg(Constant::Tensor(tensor()));
-        let texture = pool.tensor(tensor(), Some("global.texture"));
-        assert!(anywhere == pool.tensor(tensor(), None) && texture == pool.tensor(tensor(), Some("global.texture")));
+        let texture = pool.tensor(tensor(), Some("global.texture"), 0);
+        assert_eq!(
+            (anywhere, texture),
+            (pool.tensor(tensor(), None, 0), pool.tensor(tensor(), Some("global.texture"), 0))
+        );
         assert_eq!((anywhere, texture), (Arg::Constant(0), Arg::Constant(1)));
         assert_eq!(pool.into_parts().1, [(1, "global.texture".to_owned())]);
+    }
+
+    #[test]
+    fn tensors_on_different_devices_are_two_entries() {
+        let mut pool = ConstantPool::default();
+        let tensor = || Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
+        let entries = [0, -1, 1, 0, -1].map(|device| pool.tensor(tensor(), None, device));
+        assert_eq!(entries, [0, 1, 2, 0, 1].map(Arg::Constant));
+        assert_eq!(pool.devices(), [(1, -1), (2, 1)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Translation of bindings to instructions.
 
-use super::{CodegenError, ExecBuilder};
+use super::{CodegenError, ExecBuilder, placement};
 use hammock_ir::{
     AttrValue, Function as Global, Module, Name, PrimExpr, Span,
     relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
@@ -8,6 +8,7 @@ use hammock_ir::{
 use hammock_runtime::{
     Shape, Str,
     executable::{Arg, Constant, Executable, FunctionKind, Register},
+    image::Placement,
 };
 use rustc_hash::FxHashMap;
 
@@ -17,6 +18,8 @@ pub struct Bytecode {
     pub executable: Executable,
     /// Source span of each instruction, by index.
     pub spans: Vec<Span>,
+    /// Devices of constants and parameters, as the types of a module for several devices tell them.
+    pub placement: Placement,
 }
 
 /// Compiles every Relax function of a lowered module to bytecode.
@@ -37,8 +40,9 @@ pub fn generate(module: &Module) -> Result<Bytecode, CodegenError> {
         let (builder, spans) = (&mut builder, &mut spans);
         Generator { module, name, function, builder, spans, registers, values, span }.function()?;
     }
+    let placement = placement::placement(module, builder.constant_devices().to_vec());
     let executable = builder.get().map_err(CodegenError::Invalid)?;
-    Ok(Bytecode { executable, spans })
+    Ok(Bytecode { executable, spans, placement })
 }
 
 struct Generator<'a> {
@@ -180,7 +184,8 @@ impl Generator<'_> {
             Operand::Var(v) => self.variable(*v),
             Operand::Const(c) => {
                 let scope = c.vdevice.as_ref().map(|device| &*device.scope);
-                Ok(self.builder.tensor(c.tensor.clone(), scope))
+                let device = c.vdevice.as_ref().map_or(0, |device| placement::number(device));
+                Ok(self.builder.tensor(c.tensor.clone(), scope, device))
             }
             Operand::Str(text) => Ok(self.builder.c(Constant::Str(Str::new(text)))),
             Operand::DType(dtype) if dtype.is_void() => Ok(self.builder.void_arg()),

@@ -9,6 +9,7 @@ mod builder;
 mod constants;
 mod error;
 mod generate;
+mod placement;
 
 pub use builder::ExecBuilder;
 pub use error::CodegenError;

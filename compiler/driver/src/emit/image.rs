@@ -2,7 +2,7 @@
 
 use super::precompiled;
 use crate::{Failure, failure::not_lowerable, model::signature};
-use hammock_codegen::vm;
+use hammock_codegen::vm::{self, Bytecode};
 use hammock_diagnostics::{SourceFile, Span};
 use hammock_ir::Module;
 use hammock_runtime::image::{self, Image, Signature, SourceMap};
@@ -21,7 +21,8 @@ pub(crate) fn image(
     let bytecode = vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))?;
     let sources = source_map(source, &bytecode.spans);
     let signatures = signature::lowered(module, known);
-    Ok(Image { executable: bytecode.executable, sources, signatures, ..Image::default() })
+    let Bytecode { executable, placement, .. } = bytecode;
+    Ok(Image { executable, sources, placement, signatures, ..Image::default() })
 }
 
 /// Locations of instructions, with the lines that messages quote.

@@ -1,14 +1,16 @@
-//! Kernels of a module for a GPU: those of tensors run on the device, size functions on the host.
+//! Kernels of a module for a GPU: those of tensors run on the device, unless their target is the host, size functions on
+//! the host.
 
 use crate::Options;
 use hammock_ir::tir::{EXACT, PrimFunc};
 use hammock_kernels::{FlatKernel, GpuKernel, KernelError, lower_gpu, lower_with};
 use hammock_target::Gpu;
 
-/// Returns true if a function runs on the host whatever the target: it computes sizes, or takes no tensors.
+/// Returns true if a function runs on the host whatever the target of the module: its own target is the host, it computes
+/// sizes, or takes no tensors.
 pub fn runs_on_host(func: &PrimFunc) -> bool {
     let takes_memory = func.params.iter().any(|param| param.buffer.is_some() || param.var.dtype().is_handle());
-    func.attrs.is_true(EXACT) || !takes_memory
+    func.attrs.targets_host() || func.attrs.is_true(EXACT) || !takes_memory
 }
 
 /// Returns the GPU that a function is compiled for; `None` if it runs on the host.

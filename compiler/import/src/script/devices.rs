@@ -20,11 +20,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         let mut parts = text.split(':');
         let kind = parts.next().unwrap_or_default();
         let index: usize = parts.next().map_or(Ok(0), str::parse).unwrap_or(usize::MAX);
-        let devices = self.cx.module.global_infos.values().flatten().filter_map(|info| match info {
-            hammock_ir::GlobalInfo::VDevice(device) => Some(device),
-            _ => None,
-        });
-        let found = devices.filter(|device| device.kind() == kind).nth(index).cloned();
+        let found = self.cx.module.vdevices().filter(|device| device.kind() == kind).nth(index).cloned();
         found.ok_or_else(|| {
             let message = format!("the module declares no device `{text}`");
             let diagnostic = Diagnostic::error(codes::UNDEFINED_NAME, message).label(arg.span, "");

@@ -26,7 +26,7 @@ pub mod math;
 mod var;
 mod visit;
 
-pub use attrs::{AttrValue, Attrs, DeviceMesh, VDevice};
+pub use attrs::{AttrValue, Attrs, DeviceMesh, HOST_KINDS, VDevice};
 pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN, DEFAULT_LAYOUT, Region};
 pub use build::{BinaryFn, binary, compare};
 pub use var::{IterKind, IterVar, PrimType, Var};

@@ -3,7 +3,7 @@
 use crate::{
     CallContext,
     op::{AttrKind, Op},
-    rules::{Inferred, same_as},
+    rules::Inferred,
 };
 use hammock_ir::{AttrValue, TensorType};
 
@@ -23,7 +23,7 @@ pub fn ops() -> Vec<Op> {
             .required("device_type", AttrKind::Int)
             .attr("index", AttrKind::Int, 0i64)
             .attr("memory_scope", AttrKind::Str, "global")
-            .infer(same_as("data"))
+            .infer(infer_hint)
             .structural("LowerRuntimeBuiltin"),
     ]
 }
@@ -34,4 +34,13 @@ fn infer_to_vdevice(cx: &CallContext) -> Inferred {
         AttrValue::VDevice(device) => Ok(TensorType { vdevice: Some(device.clone()), ..data }.into()),
         _ => Err(cx.error_at("dst_vdevice", "`dst_vdevice` must be a device of the module, such as \"llvm:0\"")),
     }
+}
+
+/// The result is on the hinted device; without one in the module, RealizeVDevice rejects the hint.
+fn infer_hint(cx: &CallContext) -> Inferred {
+    let data = cx.tensor("data")?;
+    let (kind, index) = (cx.attr("device_type")?.as_int(), cx.attr("index")?.as_int());
+    let hinted = cx.module.vdevices().find(|device| Some(device.device_type()) == kind && Some(device.index) == index);
+    let hinted = hinted.cloned();
+    Ok(TensorType { vdevice: hinted.or_else(|| data.vdevice.clone()), ..data }.into())
 }

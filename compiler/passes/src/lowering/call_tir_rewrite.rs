@@ -1,7 +1,8 @@
 //! CallTIRRewrite: turns `call_tir` into an allocation and a destination-passing call.
 //!
 //! `y = R.call_tir(cls.f, (x,), out_ty=T)` becomes an allocation of a tensor of type `T` and the call `cls.f(x, y)`.
-//! `call_dps_packed` is treated the same way; `call_tir_inplace` passes the arguments that it may overwrite.
+//! `call_dps_packed` is treated the same way; `call_tir_inplace` passes the arguments that it may overwrite. Devices have
+//! their numbers in the program: their indices, or in a module for a GPU, -1 for the host.
 
 use crate::{
     Context, Pass,
@@ -9,7 +10,7 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, DType, Module, Span, TensorShape, Type,
+    Attrs, DType, Module, Span, TensorShape, Type, VDevice,
     relax::{Binding, Call, CallTir, Callee, Function, Operand, Value, Var},
 };
 
@@ -21,9 +22,13 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    // Otherwise, all devices are CPUs, by their indices.
+    let number = if context.environment.gpu.is_some() { VDevice::number } else { |device: &VDevice| device.index };
     rewrite::relax_functions(module, |module, _, function| {
-        rewrite::bindings(function, &mut |function, binding, out| rewrite_binding(module, function, binding, out))
+        rewrite::bindings(function, &mut |function, binding, out| {
+            rewrite_binding(module, function, binding, number, out)
+        })
     })
 }
 
@@ -31,6 +36,7 @@ fn rewrite_binding(
     module: &Module,
     function: &mut Function,
     binding: Binding,
+    number: fn(&VDevice) -> i64,
     out: &mut Emitter,
 ) -> Result<(), Diagnostic> {
     let call = match &binding.value {
@@ -54,7 +60,7 @@ fn rewrite_binding(
         let result = match overwritten.and_then(|i| args.get(i)) {
             Some(arg) => arg.clone(),
             None => {
-                let tensor = Operand::Var(allocate(function, out, ty, binding.span)?);
+                let tensor = Operand::Var(allocate(function, out, ty, number, binding.span)?);
                 args.push(tensor.clone());
                 tensor
             }
@@ -80,7 +86,13 @@ fn inputs(module: &Module, function: &mut Function, call: CallTir, span: Span, o
 }
 
 /// Emits `R.builtin.alloc_tensor(shape, dtype, device, scope)`.
-fn allocate(function: &mut Function, out: &mut Emitter, ty: &Type, span: Span) -> Result<Var, Diagnostic> {
+fn allocate(
+    function: &mut Function,
+    out: &mut Emitter,
+    ty: &Type,
+    number: fn(&VDevice) -> i64,
+    span: Span,
+) -> Result<Var, Diagnostic> {
     let Type::Tensor(tensor) = ty else {
         return Err(not_lowerable(span, "its result is not a tensor"));
     };
@@ -90,7 +102,7 @@ fn allocate(function: &mut Function, out: &mut Emitter, ty: &Type, span: Span) -
         _ => return Err(not_lowerable(span, "the shape of its result is not given")),
     };
     let dtype = tensor.dtype.unwrap_or(DType::FLOAT32);
-    let (device, scope) = tensor.vdevice.as_ref().map_or((0, "global".into()), |d| (d.index, d.scope.clone()));
+    let (device, scope) = tensor.vdevice.as_ref().map_or((0, "global".into()), |d| (number(d), d.scope.clone()));
     let args = vec![shape, Operand::DType(dtype), Operand::int(device), Operand::Str(scope)];
     let mut call = Call::op("builtin.alloc_tensor", args, Attrs::new());
     call.ty_args = vec![ty.clone()];

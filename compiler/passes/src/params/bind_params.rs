@@ -153,7 +153,8 @@ fn substitute(function: &mut Function, bound: FxHashMap<usize, Tensor>) {
                 }
             }
         }
-        values.insert(param, Operand::Const(Constant::new(tensor.clone())));
+        let vdevice = function.ty(param).as_tensor().and_then(|t| t.vdevice.clone());
+        values.insert(param, Operand::Const(Constant { vdevice, ..Constant::new(tensor.clone()) }));
     }
     function.lambda.params = unbound;
     function.replace(&values);

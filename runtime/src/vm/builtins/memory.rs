@@ -92,8 +92,8 @@ fn ensure_zero_offset(value: &Tensor) -> Result<Tensor, Error> {
 
 fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result<Tensor, Error> {
     let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} is not a device")));
-    let device = Device { kind: number(kind)?, id: number(id)? };
-    transfer(value, device)
+    let named = Device { kind: number(kind)?, id: number(id)? };
+    transfer(value, current::with(|program| Ok(program.named_device(named))).unwrap_or(Ok(named))?)
 }
 
 /// This tensor if it is on the device, otherwise a copy there.

@@ -43,7 +43,8 @@ fn targets(image: &Image) -> String {
     if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
 }
 
-/// The device functions, one per line, with their registers where `ptxas` is installed.
+/// The device functions, with their registers where `ptxas` is installed, and the kernels that run on the host
+/// nevertheless, one per line.
 fn device_functions(path: &Path, image: &Image) -> String {
     let Some(DeviceCode { architecture, functions }) = &image.device_code else { return String::new() };
     let usages = registers::usages(path, architecture);
@@ -58,7 +59,10 @@ fn device_functions(path: &Path, image: &Image) -> String {
         )
     };
     let lines: String = functions.iter().map(line).collect();
-    format!("Device functions for {architecture}:\n{lines}")
+    let on_host = image.kernels.iter().filter(|kernel| kernel.device.is_host());
+    let on_host: String = on_host.map(|kernel| format!("  {}\n", kernel.name)).collect();
+    let on_host = if on_host.is_empty() { on_host } else { format!("Kernels on the host:\n{on_host}") };
+    format!("Device functions for {architecture}:\n{lines}{on_host}")
 }
 
 /// Lists the contents of an executable: a linked model, a library that TVM exported, or plain bytecode.

@@ -102,7 +102,7 @@ impl Session {
         devices.filter_map(|device| Some(device::find(*device).ok()?.description())).collect()
     }
 
-    /// Resolves the arguments of a call: see [`CallSpec`]. They are on the first device.
+    /// Resolves the arguments of a call: see [`CallSpec`]. They are on the devices of the function's parameters.
     ///
     /// # Errors
     /// If there is no such function, their number or types are wrong, or one cannot be read.
@@ -112,7 +112,7 @@ impl Session {
         let Arguments { values, weight_bytes } = read.map_err(|error| InputError::new(error.message()))??;
         let failed = |error: Error| InputError::new(error.message());
         if !self.vm.options().devices[0].is_host() {
-            return values.iter().map(|value| self.vm.on_first_device(value)).collect::<Result<_, _>>().map_err(failed);
+            return self.vm.place_arguments(spec.func, &values).map_err(failed);
         }
         let counted = self.vm.reserve(weight_bytes).map_err(failed)?;
         *self.weights.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);

@@ -1,7 +1,10 @@
 //! Devices that a module names; the target of a device is a dictionary of attributes.
 
-use super::AttrValue;
+use super::{AttrValue, Attrs};
 use crate::Name;
+
+/// Kinds of targets that are the CPU.
+pub const HOST_KINDS: [&str; 3] = ["llvm", "c", "cpu"];
 
 /// A device that tensors can be placed on.
 #[derive(Clone, Debug)]
@@ -17,7 +20,17 @@ pub struct VDevice {
 impl VDevice {
     /// The target's kind: `llvm`, `cuda`, ….
     pub fn kind(&self) -> &str {
-        self.target.iter().find(|(k, _)| k.as_str() == Some("kind")).and_then(|(_, v)| v.as_str()).unwrap_or("llvm")
+        kind(&self.target).unwrap_or("llvm")
+    }
+
+    /// Returns true if it is the CPU.
+    pub fn is_host(&self) -> bool {
+        HOST_KINDS.contains(&self.kind())
+    }
+
+    /// The device's number in a compiled program: its index, or -1 for the host.
+    pub fn number(&self) -> i64 {
+        if self.is_host() { -1 } else { self.index }
     }
 
     /// DLPack's device type of that kind; CPUs are 1.
@@ -57,6 +70,25 @@ impl VDevice {
         pairs.insert(0, ("keys".into(), keys));
         pairs
     }
+}
+
+impl Attrs {
+    /// The kind of a function's `target`: `llvm`, `cuda`, ….
+    pub fn target_kind(&self) -> Option<&str> {
+        match self.get("target")? {
+            AttrValue::Target(target) => kind(target),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a function's `target` is the CPU.
+    pub fn targets_host(&self) -> bool {
+        self.target_kind().is_some_and(|kind| HOST_KINDS.contains(&kind))
+    }
+}
+
+fn kind(target: &[(AttrValue, AttrValue)]) -> Option<&str> {
+    target.iter().find(|(key, _)| key.as_str() == Some("kind")).and_then(|(_, kind)| kind.as_str())
 }
 
 /// A grid of devices for distributed tensors.

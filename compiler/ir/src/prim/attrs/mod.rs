@@ -5,7 +5,7 @@
 
 mod device;
 
-pub use device::{DeviceMesh, VDevice};
+pub use device::{DeviceMesh, HOST_KINDS, VDevice};
 
 use super::{Buffer, IndexMap, IterVar, PrimExpr, Reducer};
 use crate::{DType, Name, Tensor, Type};

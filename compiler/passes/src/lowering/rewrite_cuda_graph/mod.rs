@@ -12,7 +12,7 @@
 //! With `updated`, which is for this runtime alone, graphs need no fixed addresses: the runtime decides at each call what
 //! the launches are, and changes the graph where they differ. So calls of kernels become functions whatever memory
 //! they use; allocations between them come before the graph, and storages stay those of the function. A graph is kept
-//! for all sizes. A single call is left as it is.
+//! for all sizes. A single call is left as it is. Graphs have only kernels on the first device.
 //!
 //! Sizes in the types of weights, and those named by `relax.rewrite_cuda_graph.capture_symbolic_vars`, may be used in
 //! such functions: they are passed as a shape, and a graph is captured for each value of it.

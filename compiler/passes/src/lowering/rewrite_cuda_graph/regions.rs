@@ -1,7 +1,8 @@
 //! Bindings that are lifted out of a function.
 
+use crate::rewrite::devices;
 use hammock_ir::{
-    AttrValue, Function as Global, Module, PrimExpr, Type,
+    AttrValue, Module, PrimExpr, Type,
     prim::Var as SizeVar,
     relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
     types::ShapeType,
@@ -187,12 +188,13 @@ impl Finder<'_> {
         call.args.iter().for_each(|arg| is_fixed &= self.is_fixed(arg, &mut used));
         let (can_be_lifted, launches) = match &call.callee {
             Callee::Global(name) => {
-                let is_kernel = matches!(self.module.functions.get(name), Some(Global::Tir(_)));
-                (is_kernel, is_kernel)
+                let is_kernel = self.module.tir(name).is_some_and(|kernel| !kernel.attrs.targets_host());
+                let is_on_first = call.args.iter().all(|arg| self.is_on_first_device(arg));
+                (is_kernel && is_on_first, is_kernel && is_on_first)
             }
             // Others than kernels may free memory that launches of the graph use, which are not queued yet.
             Callee::Extern(name) => (!name.starts_with("vm.builtin") && !self.updated, true),
-            Callee::Var(_) => (false, false),
+            Callee::Var(_) | Callee::Op("to_vdevice" | "hint_on_device") => (false, false),
             Callee::Op(name) => {
                 let prepares = name.starts_with("memory.") || name.starts_with("builtin.");
                 (true, !prepares && !["reshape", "null_value", "call_builtin_with_ctx"].contains(name))
@@ -209,6 +211,11 @@ impl Finder<'_> {
             self.found.runs[open].launches += 1;
         }
         self.keep_if(is_fixed && can_be_lifted, binding, &used);
+    }
+
+    /// Returns true if a value has no tensors on other devices than the first, whose launches graphs have.
+    fn is_on_first_device(&self, operand: &Operand) -> bool {
+        devices::number(&self.function.operand_ty(self.module, operand)).is_none_or(|number| number == 0)
     }
 
     /// An allocation moves before the current run, unless the run computes its operands.
