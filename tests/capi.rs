@@ -29,10 +29,15 @@ fn succeed(command: &mut Command) -> String {
 
 /// Compiles a program, links it, and runs it with a compiled model.
 fn check(compiler: &str, source: &str, flags: &[&str]) {
+    check_for(&[], None, compiler, source, flags);
+}
+
+/// Like [`check`], with flags for the model, and with a folder of libraries.
+fn check_for(target: &[&str], libraries_folder: Option<PathBuf>, compiler: &str, source: &str, flags: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let (model, program) = (folder.path().join("model.so"), folder.path().join("program"));
     let hammock = &mut Command::new(env!("CARGO_BIN_EXE_hammock"));
-    succeed(hammock.current_dir(root()).args(["compile", "tests/capi/model.py", "-o"]).arg(&model));
+    succeed(hammock.current_dir(root()).args(["compile", "tests/capi/model.py", "-o"]).arg(&model).args(target));
     let libraries = libraries();
     let link = [vec![libraries.join("libhammock.a").display().to_string()], SYSTEM.map(String::from).to_vec()].concat();
     let shared =
@@ -41,7 +46,9 @@ fn check(compiler: &str, source: &str, flags: &[&str]) {
         let mut command = Command::new(compiler);
         command.current_dir(root()).args(["-Wall", "-Wextra", "-Werror", "-Iruntime/include"]).args(flags);
         succeed(command.arg(source).arg("-o").arg(&program).args(libraries));
-        assert_eq!(succeed(Command::new(&program).arg(&model)), "ok\n");
+        let mut run = Command::new(&program);
+        run.envs(libraries_folder.iter().map(|folder| ("LD_LIBRARY_PATH", folder)));
+        assert_eq!(succeed(run.arg(&model)), "ok\n");
     }
 }
 
@@ -53,4 +60,10 @@ fn a_c_program_runs_a_model() {
 #[test]
 fn a_cpp_program_runs_a_model() {
     check("c++", "tests/capi/program.cpp", &["-std=c++17"]);
+}
+
+#[test]
+fn a_cpp_program_runs_a_model_on_a_device() {
+    let driver = hammock_cuda_emulator::library::folder().unwrap();
+    check_for(&["--target", "cuda"], Some(driver), "c++", "tests/capi/device.cpp", &["-std=c++17"]);
 }

@@ -359,7 +359,8 @@ int hammock_vm_signature(const hammock_vm *vm, const char *function, hammock_any
 /* The callable functions as a module, which keeps its own reference to the virtual machine. */
 int hammock_vm_module(const hammock_vm *vm, hammock_any *module);
 
-/* Calls a function. `result` may be null.
+/* Calls a function. `result` may be null. Tensors are copied to the devices of the function's parameters, if they are
+ * elsewhere; results stay where they were computed.
  *
  * A call sets a floating-point state of its own on every thread that works for it: round to nearest, no traps, and
  * denormals as in IEEE 754, or flushed to zero by `flush_denormals`. The caller's state is restored when the call

@@ -1,7 +1,7 @@
 //! Stateful calls (set inputs, invoke, get outputs), outputs in given tensors, saved functions, timing.
 use crate::error::status;
 use crate::pointers::{array, reference, text, value, values, write};
-use crate::vm::{acquire, hammock_vm};
+use crate::vm::{acquire, hammock_vm, placed};
 use hammock_runtime::vm::evaluate::Evaluation;
 use hammock_runtime::{Any, Error, Tensor};
 use std::ffi::{c_char, c_int};
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn hammock_vm_call_into(
         let wrong = |value: &Any| Error::type_error(format!("an output must be a tensor, not {value}"));
         let tensor = |value: &Any| value.get::<Tensor>().ok_or_else(|| wrong(value));
         let outputs = outputs.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
-        vm.0.call_into(function, args, &outputs)
+        vm.0.call_into(function, &placed(&vm.0, function, args)?, &outputs)
     })
 }
 
@@ -177,7 +177,8 @@ pub unsafe extern "C" fn hammock_vm_time(
         let (vm, function, how) = (acquire(vm)?, text(function, "function")?, reference(how, "how")?);
         let (min_repeat, cooldown) = (Duration::from_millis(how.min_repeat_ms), Duration::from_millis(how.cooldown_ms));
         let how = Evaluation { number: how.number, repeat: how.repeat, min_repeat, cooldown };
-        let found = vm.0.time(function, values(args, count, "args")?, &how)?;
+        let args = placed(&vm.0, function, values(args, count, "args")?)?;
+        let found = vm.0.time(function, &args, &how)?;
         if !seconds.is_null() {
             seconds.copy_from_nonoverlapping(found.seconds().as_ptr(), found.seconds().len().min(how.repeat));
         }

@@ -7,6 +7,7 @@ use hammock_runtime::image::signature::{Param, Size};
 use hammock_runtime::memory::AllocatorKind;
 use hammock_runtime::vm::{CallLimits, Interrupt, Options};
 use hammock_runtime::{Any, Device, Error, Tuple, Vm, parallel};
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
@@ -369,6 +370,14 @@ pub unsafe extern "C" fn hammock_interrupt_free(interrupt: *mut hammock_interrup
     }
 }
 
+/// The arguments of a function, with their tensors on the devices of its parameters.
+pub(crate) fn placed<'a>(vm: &Vm, function: &str, args: &'a [Any]) -> Result<Cow<'a, [Any]>, Error> {
+    match vm.options().devices[0].is_host() {
+        true => Ok(args.into()),
+        false => Ok(vm.place_arguments(function, args)?.into()),
+    }
+}
+
 /// Calls a function with an optional interrupt (may be null) and an optional timeout (zero for none).
 ///
 /// # Safety
@@ -388,6 +397,7 @@ pub unsafe extern "C" fn hammock_vm_call_with(
         let (vm, function) = (acquire(vm)?, text(function, "function")?);
         let interrupt = interrupt.as_ref().map(|interrupt| interrupt.0.clone());
         let limits = CallLimits { interrupt, timeout: timeout(timeout_ms) };
-        write_result(result, vm.0.call_with(&limits, function, values(args, count, "args")?)?)
+        let args = placed(&vm.0, function, values(args, count, "args")?)?;
+        write_result(result, vm.0.call_with(&limits, function, &args)?)
     })
 }
