@@ -1,5 +1,5 @@
 # plans: gpu online_softmax
-# One query does not fill a tile of rows.
+# One query does not fill a tile of rows: each block takes a part of its keys.
 from tvm.script import ir as I
 from tvm.script import relax as R
 

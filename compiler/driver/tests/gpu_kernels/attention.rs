@@ -85,6 +85,39 @@ fn infinite_values_of_the_last_key() {
     assert!(reports.is_empty(), "{}", reports.join("\n"));
 }
 
+/// A block for each query and each split of the keys; a second kernel combines the splits.
+#[test]
+fn few_queries() {
+    for (dtype, size, args, keys) in [
+        ("float32", 8, "q, k, v", &[0, 1, 530][..]),
+        ("float16", 64, CAUSAL, &[70]),
+        ("bfloat16", 24, "q, k, v, causal_mask=\"BottomRight\", window_size=60", &[100]),
+        ("float32", 17, "q, k, v, scale=0.5", &[70]),
+    ] {
+        let func = attention(&format!("1, 1, 2, {size}"), &format!("1, \"m\", 2, {size}"), args, dtype);
+        assert!(plan(&func).contains("rows, 1 at a time, online 256 in 64 splits:"), "{}", plan(&func));
+        let lengths: Vec<(i64, i64)> = keys.iter().map(|m| (1, *m)).collect();
+        check(&func, [2, 2, size], &lengths, false);
+    }
+    let func = attention("1, 3, 1, 16", "1, 100, 1, 16", CAUSAL, "float32");
+    assert!(plan(&func).contains("rows, 1 at a time, online 256:"), "{}", plan(&func));
+    check(&func, [1, 1, 16], &[(3, 100)], false);
+}
+
+/// All heads of the query share the keys: the rows of a tile are queries, or heads if there are few queries.
+#[test]
+fn one_head_of_keys() {
+    let func = attention("1, \"n\", 4, 16", "1, \"m\", 1, 16", CAUSAL, "float32");
+    assert!(plan(&func).contains("rows, 32 at a time, online 64:"), "{}", plan(&func));
+    check(&func, [4, 1, 16], &[(17, 5)], false);
+    let func = attention("1, 1, 20, 16", "1, \"m\", 1, 16", CAUSAL, "float32");
+    assert!(plan(&func).contains("rows, 16 at a time, online 64 in 64 splits:"), "{}", plan(&func));
+    check(&func, [20, 1, 16], &[(1, 130)], false);
+    let func = attention("1, 1, 4, 16", "1, \"m\", 2, 16", "q, k, v", "float32");
+    assert!(plan(&func).contains("rows, 1 at a time, online 256 in 54 splits:"), "{}", plan(&func));
+    check(&func, [4, 2, 16], &[(1, 9)], false);
+}
+
 #[test]
 fn heads_that_share_keys() {
     let func = attention("1, \"n\", 4, 16", "1, \"m\", 2, 16", "q, k, v", "float16");
@@ -94,7 +127,7 @@ fn heads_that_share_keys() {
 
 #[test]
 fn large_heads_and_strict_order_take_other_rules() {
-    let func = attention("1, \"n\", 1, 512", "1, \"m\", 1, 512", "q, k, v", "float32");
+    let func = attention("1, \"n\", 1, 10000", "1, \"m\", 1, 10000", "q, k, v", "float32");
     assert!(!plan(&func).contains("online"), "{}", plan(&func));
     let func = attention("1, \"n\", 1, 16", "1, \"m\", 1, 16", CAUSAL, "float32");
     check(&func, [1, 1, 16], &[(2, 9)], true);

@@ -71,10 +71,19 @@ pub struct RowsPlan {
     /// The innermost parallel row axis, which is parallel together with those before it, and the minimum iterations for
     /// a thread.
     pub parallel: Option<(usize, i64)>,
-    /// On a GPU: the elements of a row that an [online softmax](hammock_loopnest::row_tiling::Online) takes at a time.
-    pub online: Option<i64>,
+    /// On a GPU: how an [online softmax](hammock_loopnest::row_tiling::Online) takes the elements of a row.
+    pub online: Option<OnlinePlan>,
     /// Rows of a tile with the plans of its stages: first the main tile, then remainders.
     pub tiles: Vec<(i64, Vec<StagePlan>)>,
+}
+
+/// Schedule of the elements of a row in an online softmax.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OnlinePlan {
+    /// Number of elements at a time.
+    pub elements: i64,
+    /// Maximum number of parts that different blocks compute.
+    pub splits: i64,
 }
 
 impl RowsPlan {
@@ -87,7 +96,7 @@ impl RowsPlan {
 
     /// Returns the stages for a tile of rows, which the plans of a tile are for.
     pub fn sample(&self, rows: &Rows, row_count: i64) -> Vec<Stage> {
-        let Some((element_count, online)) = self.online.zip(rows.online()) else {
+        let Some((OnlinePlan { elements: element_count, .. }, online)) = self.online.zip(rows.online()) else {
             return rows.sample(row_count).stages;
         };
         let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();

@@ -1,6 +1,8 @@
 //! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, cost_model, gpu, names::Naming};
+use super::{
+    Loop, LoopKind, OnlinePlan, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, cost_model, gpu, names::Naming,
+};
 use hammock_ir::{count, print::dim_text};
 use hammock_loopnest::{Kernel, Part, Stage, row_tiling::Rows};
 use std::fmt;
@@ -112,8 +114,11 @@ fn rows_text(
         if let Some((axis, grain)) = plan.parallel.filter(|_| number == 0) {
             write!(f, ", {} parallel {grain}", naming.rows(rows)[axis])?;
         }
-        if let Some(elements) = plan.online {
+        if let Some(OnlinePlan { elements, splits }) = plan.online {
             write!(f, ", online {elements}")?;
+            if splits > 1 {
+                write!(f, " in {splits} splits")?;
+            }
         }
         writeln!(f, ":")?;
         for (stage, plan) in plan.sample(&copying, *count).iter().zip(plans) {

@@ -3,7 +3,7 @@
 mod primitives;
 
 use super::{
-    Loop, PartPlan, Plan, RowsPlan, Rule, ScheduleContext, StagePlan, Staged,
+    Loop, OnlinePlan, PartPlan, Plan, RowsPlan, Rule, ScheduleContext, StagePlan, Staged,
     check::{Item, check, gpu::check_copy_loops},
     cpu::inner_plan,
     gpu,
@@ -241,7 +241,8 @@ struct BindRows<'a> {
 
 impl BindRows<'_> {
     fn rows(&self, text: &RowsText) -> Result<RowsPlan> {
-        let online = text.online.as_ref().map(|elements| self.online(elements)).transpose()?;
+        let online = text.online.as_ref().map(|(elements, splits)| self.online(elements, splits.as_ref()));
+        let online = online.transpose()?;
         let mut plan = RowsPlan { copied: Vec::new(), parallel: None, online, tiles: Vec::new() };
         for (number, copy) in &text.copied {
             let copied = self.copied(number, copy, &plan)?;
@@ -350,22 +351,28 @@ impl BindRows<'_> {
         }
     }
 
-    /// Checks the number of elements that an online softmax takes at a time, and returns it.
-    fn online(&self, elements: &At<i64>) -> Result<i64> {
+    /// Checks how an online softmax takes the elements of a row, and returns it.
+    fn online(&self, elements: &At<i64>, splits: Option<&At<i64>>) -> Result<OnlinePlan> {
         let ctx = self.how.ctx;
-        if self.rows.online().is_none() || ctx.gpu.is_none() || ctx.strict_order {
+        let online = self.rows.online().filter(|_| ctx.gpu.is_some() && !ctx.strict_order);
+        let Some(online) = online else {
             let message = "these rows cannot run as an online softmax";
             let help = "only those around a softmax can, on a GPU and without --strict-order; leave out `online`";
             return Err(PlanError::new(elements.span, message).help(help));
+        };
+        let range = 1..=gpu::MAX_SPLITS;
+        if let Some(splits) = splits.filter(|splits| !range.contains(&splits.value) || !online.can_be_split()) {
+            let message = format!("rows have up to {} splits, and nothing is computed before them", gpu::MAX_SPLITS);
+            return Err(PlanError::new(splits.span, message).help("leave out `in N splits`, or choose fewer"));
         }
-        Ok(elements.value)
+        Ok(OnlinePlan { elements: elements.value, splits: splits.map_or(1, |splits| splits.value) })
     }
 
     /// Checks that a block of a GPU has one row, or a tile of an online softmax that fits.
     fn check_block_rows(&self, text: &RowsText) -> Result<()> {
         let is_plain = text.copied.is_empty() && text.parallel.is_none();
         match (&text.tiles[..], text.online.as_ref().zip(self.rows.online())) {
-            ([(count, _)], Some((elements, online))) if is_plain && count.value > 1 && elements.value > 0 => {
+            ([(count, _)], Some(((elements, _), online))) if is_plain && count.value > 0 && elements.value > 0 => {
                 let limit = self.how.ctx.gpu.map_or(0, |gpu| i64::from(gpu.max_static_shared));
                 match self.rows.online_bytes(&online, (count.value, elements.value)) {
                     Some(bytes) if bytes <= limit => Ok(()),

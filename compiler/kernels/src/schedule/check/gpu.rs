@@ -5,7 +5,9 @@ mod tensor_cores;
 use super::{Checked, Item, violation};
 use crate::schedule::{
     Loop, LoopKind, ScheduleContext, StagePlan, Staged,
-    gpu::{block_threads, copy_extents, load_lanes, shared_bytes, tensor_cores::MAX_STAGES, vector_lanes},
+    gpu::{
+        block_threads, column_lanes, copy_extents, load_lanes, shared_bytes, tensor_cores::MAX_STAGES, vector_lanes,
+    },
 };
 use hammock_ir::{PrimExpr, prim::intrinsics::WARP_THREADS};
 use hammock_loopnest::{
@@ -143,7 +145,9 @@ impl Check<'_> {
     fn check_vector(&self, number: usize) -> Checked {
         let l = &self.plan.loops[number];
         let lanes = vector_lanes(self.stage, l.axis);
-        if l.step != 1 || lanes.is_none() || self.plan.trip_count(self.stage, number) != lanes {
+        let count = self.plan.trip_count(self.stage, number);
+        let is_access = count.is_some() && [lanes, column_lanes(self.stage, l.axis)].contains(&count);
+        if l.step != 1 || !is_access {
             let message = format!("vectors along `{}` are not one aligned access of 16 bytes", self.name(number));
             let help = lanes.map_or("leave out `vector`".to_owned(), |lanes| format!("use {lanes} elements"));
             return violation(Item::Loop(number), message, help);
@@ -200,16 +204,17 @@ impl Check<'_> {
         let is_term = |number: &&usize| self.is_reduced(&self.plan.loops[**number]);
         let Some(first) = threads.iter().find(is_term) else { return Ok(()) };
         self.check_any_order(*first)?;
-        if let Some(after) = threads.iter().find(|number| *number > first && !is_term(number)) {
-            let message = "threads that reduce one result together are consecutive".to_owned();
-            return violation(Item::Loop(*after), message, "put this loop before those over reduction axes");
+        let after = threads.iter().rposition(|number| is_term(&number)).map_or(0, |last| last + 1);
+        let between = threads[..after].iter().find(|number| *number > first && !is_term(number));
+        if let Some(between) = between {
+            let message = "threads that reduce one result together are in adjacent loops".to_owned();
+            return violation(Item::Loop(*between), message, "put this loop before or after those over reduction axes");
         }
         let reducers = count(&mut threads.iter().filter(is_term));
-        let fits = if reducers <= WARP_THREADS {
-            reducers > 0 && WARP_THREADS % reducers == 0
-        } else {
-            reducers % WARP_THREADS == 0
-        };
+        let stride = count(&mut threads[after..].iter());
+        let group = reducers.saturating_mul(stride);
+        let is_part = |threads: i64| threads > 0 && WARP_THREADS % threads == 0;
+        let fits = if group <= WARP_THREADS { is_part(group) } else { is_part(stride) && group % WARP_THREADS == 0 };
         if !fits || all % WARP_THREADS != 0 {
             let message = format!("{reducers} threads of {all} reduce a result together");
             return violation(Item::Loop(*first), message, "use a power of two of up to 32, or whole warps");

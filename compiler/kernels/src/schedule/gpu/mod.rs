@@ -5,6 +5,7 @@
 mod contraction;
 mod elementwise;
 mod online;
+mod online_loops;
 mod reductions;
 mod rows;
 pub mod tensor_cores;
@@ -22,9 +23,10 @@ use hammock_loopnest::{
     access::{combiner, parts},
 };
 
-pub use online::{RULE as ONLINE, stage_plan as online_stage_plan};
+pub use online::{MAX_SPLITS, MIN_SPLIT_TILES, RULE as ONLINE};
+pub use online_loops::stage_plan as online_stage_plan;
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
-pub use vectors::{lanes as vector_lanes, load_lanes};
+pub use vectors::{column_lanes, lanes as vector_lanes, load_lanes};
 
 /// Threads of a block where nothing else determines their number: eight warps, of which an SM holds several blocks.
 pub const BLOCK_THREADS: i64 = 256;

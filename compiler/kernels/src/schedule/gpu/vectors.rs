@@ -5,7 +5,11 @@ use hammock_ir::{
     prim::{PrimKind, Var},
     tir::Buffer,
 };
-use hammock_loopnest::{Axis, Stage, access::is_vectorizable, index::Simplifier};
+use hammock_loopnest::{
+    Axis, Stage,
+    access::{is_vectorizable, loads, stores_along},
+    index::Simplifier,
+};
 
 /// Bytes of the widest access of a thread.
 const ACCESS_BYTES: i64 = 16;
@@ -35,6 +39,18 @@ pub fn lanes(stage: &Stage, axis: usize) -> Option<i64> {
     let widest = accesses.iter().map(|(buffer, _)| buffer.dtype.bytes() as i64).max()?;
     let lanes = ACCESS_BYTES / widest.max(1);
     (lanes > 1 && accesses.iter().all(|(buffer, indices)| is_aligned(buffer, indices, var, lanes))).then_some(lanes)
+}
+
+/// Returns the number of results of a reduction, adjacent along an axis, for which a thread loads elements at once: as many
+/// as the widest access of each load that varies along it. `None` if it is one, or values branch.
+pub fn column_lanes(stage: &Stage, axis: usize) -> Option<i64> {
+    let own = &stage.axes[axis];
+    let is_plain = stage
+        .values()
+        .all(|value| is_vectorizable(value) && !value.any(&mut |e| e.as_intrin("if_then_else").is_some()));
+    let loads = loads(stage).into_iter().filter(|load| load.uses(&own.var));
+    let lanes = loads.map(|load| load_lanes(load, own)).reduce(|a, b| Some(a?.min(b?)));
+    lanes.flatten().filter(|_| is_plain && stage.reduces() && !own.reduce && stores_along(stage, own))
 }
 
 /// Returns the number of elements that a load accesses at once along an axis: as many as are contiguous and aligned to

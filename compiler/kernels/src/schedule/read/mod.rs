@@ -101,7 +101,8 @@ pub(super) struct RowsText {
     pub span: Span,
     pub copied: Vec<(At<usize>, CopyText)>,
     pub parallel: Option<(At<String>, At<i64>)>,
-    pub online: Option<At<i64>>,
+    /// Elements at a time, and splits, of an online softmax.
+    pub online: Option<(At<i64>, Option<At<i64>>)>,
     pub tiles: Vec<(At<i64>, Vec<StageText>)>,
 }
 

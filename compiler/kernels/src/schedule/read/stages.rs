@@ -209,7 +209,12 @@ impl Cursor<'_> {
         let count = self.number("the rows of a tile")?;
         ["at", "a", "time"].into_iter().try_for_each(|word| self.expect(word))?;
         if !left && self.takes(&[",", "online"]) {
-            rows.online = Some(self.number("the elements of a row at a time")?);
+            let elements = self.number("the elements of a row at a time")?;
+            let splits = if self.takes(&["in"]) { Some(self.number("the number of splits")?) } else { None };
+            if splits.is_some() {
+                self.expect("splits")?;
+            }
+            rows.online = Some((elements, splits));
         } else if !left && self.takes(&[","]) {
             let axis = self.word("an axis of the rows")?;
             self.expect("parallel")?;

@@ -23,7 +23,7 @@ use hammock_ir::{
 };
 use hammock_target::{assumed_machine::L2_BYTES, dynamic_extent};
 use members::Members;
-pub use online::{Online, OnlineTile, TilePosition};
+pub use online::{Combination, Online, OnlineTile, Partials, TilePosition};
 
 /// See the module's documentation.
 pub static TRANSFORM: Transform = Transform {
@@ -68,7 +68,8 @@ fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
         }
         let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
         let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own);
-        let Some(rows) = rows.filter(|rows| machine != Machine::Gpu || rows.suit_a_gpu()) else { continue };
+        let rows = if machine == Machine::Gpu { rows.and_then(Rows::for_a_gpu) } else { rows };
+        let Some(rows) = rows else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);
         joined.iter().for_each(|part| accesses.mark_joined(*part));
@@ -116,9 +117,12 @@ impl Rows {
         self.aliased = alias_output::in_result(&mut self.stages, &mut self.intermediates);
     }
 
-    /// Returns true if blocks of a GPU compute rows: each one row, or several with an online softmax.
-    fn suit_a_gpu(&self) -> bool {
-        self.fit_a_block() || self.online().is_some_and(|online| self.suits_tiles(&online))
+    /// Returns the rows with the axis last that blocks of a GPU tile. `None` if blocks do not compute rows: each one row,
+    /// or several or parts of one with an online softmax.
+    fn for_a_gpu(mut self) -> Option<Rows> {
+        self.tile_shared_axis();
+        let is_online = |rows: &Rows| rows.online().is_some_and(|online| rows.suits_blocks(&online));
+        (self.fit_a_block() || is_online(&self)).then_some(self)
     }
 
     /// Returns true if one block of a GPU computes a row: the work of each stage is linear in the length of the row, whose

@@ -1,11 +1,14 @@
-//! Device region of an online softmax: a block for each tile of rows, which takes a tile of their elements at a time.
+//! Device regions of an online softmax: a block for each tile of rows, which takes a tile of their elements at a time.
+//!
+//! If rows are split, each block takes a part of the elements of its rows, and stores the maximum and the sums of that
+//! part in a workspace. A second region combines them.
 
 use super::{barrier, bound_loop, guarded, product, stage::thread_code, unravel};
 use crate::{
     lower::gpu::region::device_region,
     schedule::{
-        LoopKind, ScheduleContext, StagePlan,
-        gpu::{BLOCK_THREADS, online_stage_plan},
+        LoopKind, OnlinePlan, ScheduleContext, StagePlan,
+        gpu::{BLOCK_THREADS, MIN_SPLIT_TILES, online_stage_plan},
     },
 };
 use hammock_ir::{
@@ -15,37 +18,134 @@ use hammock_ir::{
 };
 use hammock_loopnest::{
     Stage,
-    row_tiling::{Online, Rows, TilePosition},
+    row_tiling::{Online, OnlineTile, Rows, TilePosition},
     steps,
 };
 
-/// Returns the region, for tiles of `row_count` rows and `element_count` elements.
-pub fn region(
-    rows: &Rows,
-    online: &Online,
-    plans: &[StagePlan],
-    (row_count, element_count): (i64, i64),
-    choice: ScheduleContext,
-) -> Stmt {
-    let mut counts: Vec<PrimExpr> = rows.extents().cloned().collect();
-    if let Some(last) = counts.last_mut() {
-        *last = steps(last, row_count);
+/// The regions of an online softmax.
+pub struct Regions<'a> {
+    rows: &'a Rows,
+    online: &'a Online,
+    row_count: i64,
+    how: OnlinePlan,
+    /// Plans of the row-tiled stages.
+    plans: &'a [StagePlan],
+    choice: ScheduleContext<'a>,
+    /// Numbers of tiles along the row axes.
+    counts: Vec<PrimExpr>,
+}
+
+impl<'a> Regions<'a> {
+    /// Returns the regions for tiles of `row_count` rows.
+    pub fn new(
+        rows: &'a Rows,
+        online: &'a Online,
+        (row_count, how): (i64, OnlinePlan),
+        plans: &'a [StagePlan],
+        choice: ScheduleContext<'a>,
+    ) -> Self {
+        let mut counts: Vec<PrimExpr> = rows.extents().cloned().collect();
+        if let Some(last) = counts.last_mut() {
+            *last = steps(last, row_count);
+        }
+        Regions { rows, online, row_count, how, plans, choice, counts }
     }
-    let total = counts.iter().fold(PrimExpr::int64(1), |total, count| product(&total, count));
-    let (block, thread, number) = (Var::int64("block"), Var::int64("thread"), Var::int64("tile"));
-    let mut position = unravel(&block.expr(), &counts);
-    if let Some(last) = position.last_mut() {
-        *last = product(last, &PrimExpr::int64(row_count));
+
+    /// Returns the code.
+    pub fn stmt(&self) -> Stmt {
+        if self.how.splits == 1 { self.whole_rows() } else { self.split_rows() }
     }
-    let element = &(number.expr() * PrimExpr::int64(element_count));
-    let tile = rows.online_tile(online, &TilePosition { rows: &position, row_count, element, element_count });
-    let code = Code { plans, shared: &tile.buffers, thread: &thread, choice };
-    let elements = Stmt::serial(number, steps(&rows.online_extent(online), element_count), code.stages(&tile.body));
-    let mut stmts: Vec<Stmt> = tile.buffers.iter().map(allocation).collect();
-    stmts.extend([code.stages(&tile.before), elements, code.stages(&tile.after)]);
-    let threads = PrimExpr::int64(BLOCK_THREADS);
-    let body = bound_loop("threadIdx.x", thread.clone(), threads, Stmt::new(StmtKind::Seq(stmts)));
-    device_region(bound_loop("blockIdx.x", block, total, body))
+
+    /// Returns the region of blocks that compute whole rows.
+    fn whole_rows(&self) -> Stmt {
+        let (block, number) = (Var::int64("block"), Var::int64("tile"));
+        let tile = self.tile(&block.expr(), &(number.expr() * PrimExpr::int64(self.how.elements)));
+        let count = steps(&self.rows.online_extent(self.online), self.how.elements);
+        let body = self.block(&tile.buffers, |code| {
+            let elements = Stmt::serial(number, count, code.stages(&tile.body));
+            vec![code.stages(&tile.before), elements, code.stages(&tile.after)]
+        });
+        device_region(bound_loop("blockIdx.x", block, self.blocks(), body))
+    }
+
+    /// Returns the region of blocks that compute parts of rows, and the one that combines their results.
+    fn split_rows(&self) -> Stmt {
+        let extent = self.rows.online_extent(self.online);
+        let OnlinePlan { elements, splits } = self.how;
+        // A split has whole tiles, and there is one even if rows are empty.
+        let tiles = at_least(MIN_SPLIT_TILES, steps(&extent, splits * elements));
+        let part = product(&tiles, &PrimExpr::int64(elements));
+        let count = at_least(1, quotient_up(&extent, &part));
+        let (block, number) = (Var::int64("block"), Var::int64("tile"));
+        let position = unravel(&block.expr(), &[self.blocks(), count.clone()]);
+        let [rows, split] = [&position[0], &position[1]];
+        let first = product(split, &part);
+        let tile = self.tile(rows, &(&first + number.expr() * PrimExpr::int64(elements)));
+        let partials = tile.partials(&self.blocks(), splits);
+        let own_tiles = steps(&part.clone().min(extent - first), elements);
+        let stored: Vec<_> = tile.store_partials(&partials, (rows, split)).into_iter().map(unplanned).collect();
+        let body = self.block(&tile.buffers, |code| {
+            let elements = Stmt::serial(number, own_tiles, code.stages(&tile.body));
+            vec![code.stages(&tile.before), elements, code.stages(&stored)]
+        });
+        let blocks = product(&self.blocks(), &count);
+        let parts = device_region(bound_loop("blockIdx.x", block, blocks, body));
+        let block = Var::int64("block");
+        let tile = self.tile(&block.expr(), &PrimExpr::int64(0));
+        let combination = tile.combine(&partials, &block.expr(), &count, splits);
+        let buffers: Vec<Buffer> = tile.buffers.iter().chain(&combination.buffers).cloned().collect();
+        let combined: Vec<_> = combination.stages.into_iter().map(unplanned).collect();
+        let body = self.block(&buffers, |code| vec![code.stages(&combined), code.stages(&tile.after)]);
+        let whole = device_region(bound_loop("blockIdx.x", block, self.blocks(), body));
+        let workspaces =
+            partials.buffers().map(|buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default())));
+        Stmt::seq(workspaces.chain([parts, whole]))
+    }
+
+    /// Returns the stages of a block of rows, for the elements from `element` on.
+    fn tile(&self, block: &PrimExpr, element: &PrimExpr) -> OnlineTile {
+        let mut position = unravel(block, &self.counts);
+        if let Some(last) = position.last_mut() {
+            *last = product(last, &PrimExpr::int64(self.row_count));
+        }
+        let (row_count, element_count) = (self.row_count, self.how.elements);
+        self.rows.online_tile(self.online, &TilePosition { rows: &position, row_count, element, element_count })
+    }
+
+    /// Returns the number of blocks of rows.
+    fn blocks(&self) -> PrimExpr {
+        self.counts.iter().fold(PrimExpr::int64(1), |total, count| product(&total, count))
+    }
+
+    /// Returns the code of the threads of a block with buffers in shared memory.
+    fn block(&self, buffers: &[Buffer], body: impl FnOnce(&Code) -> Vec<Stmt>) -> Stmt {
+        let thread = Var::int64("thread");
+        let code = Code { plans: self.plans, shared: buffers, thread: &thread, choice: self.choice };
+        let stmts = buffers.iter().map(allocation).chain(body(&code)).collect();
+        let threads = PrimExpr::int64(BLOCK_THREADS);
+        bound_loop("threadIdx.x", thread.clone(), threads, Stmt::new(StmtKind::Seq(stmts)))
+    }
+}
+
+/// Returns a stage without a plan of its own.
+fn unplanned(stage: Stage) -> (Option<usize>, Stage) {
+    (None, stage)
+}
+
+/// Returns the larger of a value and a constant.
+fn at_least(min: i64, value: PrimExpr) -> PrimExpr {
+    match value.as_int() {
+        Some(value) => PrimExpr::int64(value.max(min)),
+        None => value.max(PrimExpr::int64(min)),
+    }
+}
+
+/// Returns a quotient of numbers that are not negative, rounded up.
+fn quotient_up(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+    match b.as_int() {
+        Some(b) => steps(a, b),
+        None => (a + b - PrimExpr::int64(1)).floordiv(b.clone()),
+    }
 }
 
 /// Returns the allocation of a buffer in shared memory.

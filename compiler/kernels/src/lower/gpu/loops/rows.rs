@@ -25,8 +25,8 @@ const WARP_RESULT_BYTES: i64 = 4 << 10;
 /// Returns the region, or a choice between it and regions of the single stages.
 pub fn region(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
     let (row_count, plans) = plan.tiles.first().map_or((1, &[][..]), |(row_count, plans)| (*row_count, &plans[..]));
-    if let Some((elements, found)) = plan.online.zip(rows.online()) {
-        return online::region(rows, &found, plans, (row_count, elements), choice);
+    if let Some((how, found)) = plan.online.zip(rows.online()) {
+        return online::Regions::new(rows, &found, (row_count, how), plans, choice).stmt();
     }
     if !rows.fit_a_block() {
         return single_stages(rows, choice);

@@ -5,15 +5,21 @@
 //! After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et al., "FlashAttention"
 //! (2022).
 
+mod split;
 mod tile;
 
 use super::Rows;
-use crate::{Stage, access::combiner, index::same_expr};
+use crate::{
+    Stage,
+    access::{combiner, size},
+    index::same_expr,
+};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::Buffer,
 };
+pub use split::{Combination, Partials};
 pub use tile::{OnlineTile, TilePosition};
 
 /// The part of a stage in an online softmax.
@@ -61,13 +67,44 @@ impl Rows {
         (has(Role::Exp) && has(Role::Sum) && self.is_read_in_order(&online)).then_some(online)
     }
 
-    /// Returns true if there are enough rows and elements for tiles, which fit into the shared memory of a GPU's block.
-    pub(super) fn suits_tiles(&self, online: &Online) -> bool {
-        let (rows, elements) = MIN_TILE;
+    /// Returns true if blocks of a GPU run the online softmax: on tiles of rows that share elements, or on single rows.
+    pub(super) fn suits_blocks(&self, online: &Online) -> bool {
+        self.suits_tiles(online, MIN_TILE) || self.suits_tiles(online, (1, MIN_TILE.1))
+    }
+
+    /// Returns true if tiles of some rows suit them: there are enough rows, which share elements if they are several, and
+    /// enough elements, and a tile fits into the shared memory of a GPU's block.
+    pub fn suits_tiles(&self, online: &Online, (rows, elements): (i64, i64)) -> bool {
         let is_long = |extent: &PrimExpr, count: i64| extent.as_int().is_none_or(|extent| extent >= count);
         self.extents().next_back().is_some_and(|extent| is_long(extent, rows))
-            && is_long(&self.online_extent(online), elements)
-            && self.online_bytes(online, MIN_TILE).is_some_and(|bytes| bytes <= MAX_TILE_BYTES)
+            && (rows == 1 || self.share_elements(online, self.axes.len() - 1))
+            && is_long(&self.online_extent(online), MIN_TILE.1)
+            && self.online_bytes(online, (rows, elements)).is_some_and(|bytes| bytes <= MAX_TILE_BYTES)
+    }
+
+    /// Tiles the longest of the row axes along which rows share elements.
+    pub(super) fn tile_shared_axis(&mut self) {
+        let Some(online) = self.online() else { return };
+        let extents: Vec<i64> = self.extents().map(size).collect();
+        let shared = (0..extents.len()).filter(|axis| self.share_elements(&online, *axis));
+        if let Some(longest) = shared.max_by_key(|axis| extents[*axis]) {
+            let tiled = self.axes.remove(longest);
+            self.axes.push(tiled);
+        }
+    }
+
+    /// Returns true if the rows along a row axis read common data for each of their elements, such as keys.
+    fn share_elements(&self, online: &Online, axis: usize) -> bool {
+        let shares = |(number, stage): (usize, &Stage)| {
+            let (row, element) = (self.axes[axis].axes[number], online.axes[number]);
+            let is_common = |e: &PrimExpr| {
+                matches!(e.kind(), PrimKind::Load(buffer, ..) if !self.is_intermediate(buffer))
+                    && element.is_some_and(|element| e.uses(&stage.axes[element].var))
+                    && !e.uses(&stage.axes[row].var)
+            };
+            stage.value.any(&mut |e| is_common(e))
+        };
+        self.stages.iter().enumerate().any(shares)
     }
 
     /// Returns the bytes of the buffers of a tile of rows and elements; `None` if a size is dynamic.
@@ -215,6 +252,11 @@ impl Rows {
 }
 
 impl Online {
+    /// Returns true if parts of rows can be computed on their own, and combined: nothing is computed before them.
+    pub fn can_be_split(&self) -> bool {
+        !self.roles.contains(&Role::Before)
+    }
+
     /// Follows the elements between a stage and an intermediate that it accesses. Returns true if that is news, and
     /// `None` if it contradicts what is known.
     fn follow(&mut self, number: usize, stage: &Stage, buffer: usize, indices: &[PrimExpr]) -> Option<bool> {
@@ -261,7 +303,7 @@ fn clamped(index: PrimExpr, extent: &PrimExpr, step: i64) -> PrimExpr {
 }
 
 fn is_divisible(extent: &PrimExpr, step: i64) -> bool {
-    extent.as_int().is_some_and(|extent| extent % step == 0)
+    step == 1 || extent.as_int().is_some_and(|extent| extent % step == 0)
 }
 
 /// Returns the variables of a stage's axes that are not reduced, as indices.

@@ -5,6 +5,7 @@ use crate::{
     Axis, Stage,
     access::{combiner, is_load_of},
     map_loads, replaced,
+    row_axes::SharedAxis,
     row_tiling::{Rows, redirect_loads},
 };
 use hammock_ir::{
@@ -24,6 +25,29 @@ pub struct OnlineTile {
     pub after: Vec<(Option<usize>, Stage)>,
     /// Buffers of the block.
     pub buffers: Vec<Buffer>,
+    /// The running maximum of each row, in a buffer of its own and where stages read it.
+    pub(super) max: [Running; 2],
+    /// The running sums.
+    pub(super) sums: Vec<Running>,
+}
+
+/// A running value, for each row of a block.
+pub(super) struct Running {
+    /// Its axes.
+    pub axes: Vec<Axis>,
+    /// Its buffer.
+    pub buffer: Buffer,
+    /// Where it is.
+    pub at: Vec<PrimExpr>,
+    /// Index of its row; none if a block has one row.
+    pub row: Vec<PrimExpr>,
+}
+
+impl Running {
+    /// Returns the load of the value.
+    pub fn load(&self) -> PrimExpr {
+        PrimExpr::load(&self.buffer, self.at.clone())
+    }
 }
 
 /// Position and size of a tile.
@@ -54,7 +78,7 @@ impl Rows {
     pub fn online_tile(&self, online: &Online, at: &TilePosition<'_>) -> OnlineTile {
         let local = self.local_buffers(at.row_count);
         let buffers = local.iter().enumerate().map(|(number, buffer)| {
-            let dim = online.dims[number].map(|dim| self.local_dim(number, dim));
+            let dim = online.dims[number].map(|dim| self.local_dim(number, dim, at.row_count));
             dim.map_or_else(|| buffer.clone(), |dim| resized(buffer, dim, at.element_count))
         });
         let buffers: Vec<Buffer> = buffers.collect();
@@ -68,22 +92,22 @@ impl Rows {
         extents.next().cloned().unwrap_or_else(|| PrimExpr::int64(0))
     }
 
+    /// Returns the row axes that the stages for tiles of some rows do not have.
+    fn removed_axes(&self, row_count: i64) -> &[SharedAxis<Buffer>] {
+        &self.axes[..self.axes.len() - usize::from(row_count > 1)]
+    }
+
     /// Returns the dimension of an intermediate in its buffer for a tile.
-    fn local_dim(&self, intermediate: usize, dim: usize) -> usize {
-        let tiled = self.axes.len() - 1;
+    fn local_dim(&self, intermediate: usize, dim: usize, row_count: i64) -> usize {
         let buffer = &self.intermediates[intermediate];
-        dim - (0..dim).filter(|dim| self.row_axis(buffer, *dim).is_some_and(|axis| axis != tiled)).count()
+        let is_removed =
+            |dim: &usize| self.removed_axes(row_count).iter().any(|axis| axis.dims.get(buffer) == Some(dim));
+        dim - (0..dim).filter(is_removed).count()
     }
 
     /// Returns the index of a stage's axis in its stage for a tile.
-    fn local_axis(&self, number: usize, axis: usize) -> usize {
-        let tiled = self.axes.len() - 1;
-        axis - self.axes[..tiled].iter().filter(|shared| shared.axes[number] < axis).count()
-    }
-
-    /// Returns the index of the tiled row axis in a stage for a tile.
-    fn local_row_axis(&self, number: usize) -> usize {
-        self.local_axis(number, self.axes[self.axes.len() - 1].axes[number])
+    fn local_axis(&self, number: usize, axis: usize, row_count: i64) -> usize {
+        axis - self.removed_axes(row_count).iter().filter(|shared| shared.axes[number] < axis).count()
     }
 }
 
@@ -97,30 +121,55 @@ struct Builder<'a> {
     buffers: Vec<Buffer>,
 }
 
-/// The running maximum, and the factor by which sums are rescaled, for each row of a block.
-struct Running {
-    max: Buffer,
-    factor: Buffer,
-}
-
 impl Builder<'_> {
     fn tile(mut self) -> OnlineTile {
-        let of_rows = |name: &str| Buffer::new(name, vec![PrimExpr::int64(self.at.row_count)], self.max_dtype());
-        let running = Running { max: of_rows("running_max"), factor: of_rows("rescale") };
-        let mut tile = OnlineTile { before: Vec::new(), body: Vec::new(), after: Vec::new(), buffers: Vec::new() };
+        let of_rows = |name: &str| {
+            let rows = (self.at.row_count > 1).then(|| PrimExpr::int64(self.at.row_count));
+            Buffer::new(name, rows.into_iter().collect(), self.max_dtype())
+        };
+        let (max, factor) = (of_rows("running_max"), of_rows("rescale"));
+        let running = self.running_max(&max);
+        let (before, body, after, buffers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut tile = OnlineTile { before, body, after, buffers, max: running, sums: Vec::new() };
         for (number, role) in self.online.roles.iter().enumerate() {
             match role {
                 Role::Before => tile.before.push((Some(number), self.stage(number, true))),
                 Role::Element => tile.body.push((Some(number), self.of_elements(number).0)),
-                Role::Max => self.max(number, &running, &mut tile),
+                Role::Max => self.max(number, &factor, &mut tile),
                 Role::Exp => tile.body.push((Some(number), self.exponential(number))),
-                Role::Sum => self.sum(number, &running, &mut tile),
+                Role::Sum => self.sum(number, &factor, &mut tile),
                 Role::After => tile.after.push((Some(number), self.stage(number, false))),
             }
         }
-        tile.buffers.extend([running.max, running.factor]);
+        tile.buffers.extend([max, factor]);
         tile.buffers.append(&mut self.buffers);
         tile
+    }
+
+    /// Returns the running maximum, in a buffer of its own and where stages read it.
+    fn running_max(&self, own: &Buffer) -> [Running; 2] {
+        let number = self.max_stage();
+        let stage = self.of_elements(number).0;
+        let axes: Vec<Axis> = stage.axes.iter().filter(|axis| !axis.reduce).cloned().collect();
+        let row = self.row(number, &stage);
+        [(own, &row), (&stage.buffer, &stage.indices)].map(|(buffer, at)| Running {
+            axes: axes.clone(),
+            buffer: buffer.clone(),
+            at: at.clone(),
+            row: row.clone(),
+        })
+    }
+
+    /// Returns the index of the row in a stage; none if a block has one.
+    fn row(&self, number: usize, stage: &Stage) -> Vec<PrimExpr> {
+        let axis = self.local_row_axis(number).map(|axis| stage.axes[axis].var.expr());
+        axis.into_iter().collect()
+    }
+
+    /// Returns the index of the tiled row axis in a stage for a tile.
+    fn local_row_axis(&self, number: usize) -> Option<usize> {
+        let axis = self.rows.axes[self.rows.axes.len() - 1].axes[number];
+        (self.at.row_count > 1).then(|| self.rows.local_axis(number, axis, self.at.row_count))
     }
 
     /// Returns the stage for all elements of the block's rows. `clamps`: with all rows of the block, those outside being
@@ -132,7 +181,9 @@ impl Builder<'_> {
             && !is_divisible(extent, self.at.row_count)
         {
             let left = self.at.rows.last().map_or_else(|| extent.clone(), |first| extent - first.clone());
-            stage.axes[self.rows.local_row_axis(number)].extent = PrimExpr::int64(self.at.row_count).min(left);
+            let axis = self.local_row_axis(number);
+            axis.into_iter()
+                .for_each(|axis| stage.axes[axis].extent = PrimExpr::int64(self.at.row_count).min(left.clone()));
         }
         self.in_tile(&stage, None)
     }
@@ -159,7 +210,7 @@ impl Builder<'_> {
             };
             let mut indices = indices.to_vec();
             if let (Some(dim), Some(var)) = (self.online.dims[number], var) {
-                indices[self.rows.local_dim(number, dim)] = var.expr();
+                indices[self.rows.local_dim(number, dim, self.at.row_count)] = var.expr();
             }
             (self.buffers[number].clone(), indices)
         };
@@ -180,7 +231,7 @@ impl Builder<'_> {
     fn of_elements(&self, number: usize) -> (Stage, Option<PrimExpr>) {
         let (rows, extent) = (self.rows, self.rows.online_extent(self.online));
         let mut stage = self.local_stage(number, true);
-        let Some(axis) = self.online.axes[number].map(|axis| rows.local_axis(number, axis)) else {
+        let Some(axis) = self.online.axes[number].map(|axis| rows.local_axis(number, axis, self.at.row_count)) else {
             return (stage, None);
         };
         let var = stage.axes[axis].var.clone();
@@ -192,28 +243,25 @@ impl Builder<'_> {
         (self.in_tile(&stage, Some(&var)), inside)
     }
 
-    /// Adds the stages of the running maximum.
-    fn max(&self, number: usize, running: &Running, tile: &mut OnlineTile) {
+    /// Adds the stages of the running maximum, and of the factor by which sums are rescaled.
+    fn max(&self, number: usize, factor: &Buffer, tile: &mut OnlineTile) {
         let (mut stage, inside) = self.of_elements(number);
-        let dtype = stage.buffer.dtype;
-        let lowest = PrimExpr::float(f64::NEG_INFINITY, dtype);
+        let lowest = PrimExpr::float(f64::NEG_INFINITY, stage.buffer.dtype);
         if let (Some(inside), Some((_, term))) = (inside, combiner(&stage)) {
             let term = term.clone();
             stage.value = replaced(&stage.value, &term, &inside.select(term.clone(), lowest.clone()));
         }
-        let rows: Vec<Axis> = stage.axes.iter().filter(|axis| !axis.reduce).cloned().collect();
-        let at = vec![stage.axes[self.rows.local_row_axis(number)].var.expr()];
-        let (old, new) =
-            (PrimExpr::load(&running.max, at.clone()), PrimExpr::load(&stage.buffer, stage.indices.clone()));
-        stage.init = Some(old.clone());
+        let [own, read] = &tile.max;
         let of_rows = |name: &str, buffer: &Buffer, value: PrimExpr| {
-            (None, Stage::new(name, rows.clone(), buffer.clone(), at.clone(), value))
+            (None, Stage::new(name, own.axes.clone(), buffer.clone(), own.row.clone(), value))
         };
-        tile.before.push(of_rows("start_max", &running.max, lowest));
-        tile.body.push((Some(number), stage));
-        let factor = (old - shift(new.clone())).unary("exp");
-        tile.body.push(of_rows("rescale", &running.factor, factor));
-        tile.body.push(of_rows("advance_max", &running.max, new));
+        let (old, new) = (own.load(), read.load());
+        let start = of_rows("start_max", &own.buffer, lowest);
+        let factor = of_rows("rescale", factor, (old.clone() - shift(new.clone())).unary("exp"));
+        let advance = of_rows("advance_max", &own.buffer, new);
+        stage.init = Some(PrimExpr::load(&own.buffer, self.row(number, &stage)));
+        tile.before.push(start);
+        tile.body.extend([(Some(number), stage), factor, advance]);
     }
 
     fn exponential(&self, number: usize) -> Stage {
@@ -226,7 +274,7 @@ impl Builder<'_> {
     }
 
     /// Adds the stages of a running sum.
-    fn sum(&self, number: usize, running: &Running, tile: &mut OnlineTile) {
+    fn sum(&self, number: usize, factor: &Buffer, tile: &mut OnlineTile) {
         let (mut stage, inside) = self.of_elements(number);
         if let (Some(inside), Some((_, term))) = (inside, combiner(&stage)) {
             stage.value = replaced(&stage.value, term, &self.with_zeros_outside(term, &inside));
@@ -241,13 +289,14 @@ impl Builder<'_> {
             tile.buffers.push(stage.buffer.clone());
         }
         let own = PrimExpr::load(&stage.buffer, at.clone());
-        let row = stage.axes[self.rows.local_row_axis(number)].var.expr();
+        let row = self.row(number, &stage);
         stage.value = map_loads(&stage.value, &result, &|_| own.clone());
-        stage.init = Some(own * PrimExpr::load(&running.factor, vec![row]));
+        stage.init = Some(own * PrimExpr::load(factor, row.clone()));
         stage.indices = at.clone();
         stage.epilogue = None;
         let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
-        tile.before.push((None, Stage::new("start_sum", spatial, stage.buffer.clone(), at, zero)));
+        tile.before.push((None, Stage::new("start_sum", spatial.clone(), stage.buffer.clone(), at.clone(), zero)));
+        tile.sums.push(Running { axes: spatial, buffer: stage.buffer.clone(), at, row });
         if !is_own {
             tile.after.push((None, self.result(number, &stage.buffer)));
         }
@@ -292,10 +341,13 @@ impl Builder<'_> {
     }
 
     fn max_buffer(&self) -> Buffer {
-        let max = self.online.roles.iter().position(|role| *role == Role::Max).unwrap_or_default();
-        let target = self.rows.stages[max].target();
+        let target = self.rows.stages[self.max_stage()].target();
         let number = self.rows.intermediates.iter().position(|own| own == target);
         number.map_or_else(|| target.clone(), |number| self.buffers[number].clone())
+    }
+
+    fn max_stage(&self) -> usize {
+        self.online.roles.iter().position(|role| *role == Role::Max).unwrap_or_default()
     }
 
     fn max_dtype(&self) -> DType {
@@ -304,7 +356,7 @@ impl Builder<'_> {
 }
 
 /// Returns a maximum that is finite even if all elements are minus infinity, so that their exponentials are zero.
-fn shift(max: PrimExpr) -> PrimExpr {
+pub(super) fn shift(max: PrimExpr) -> PrimExpr {
     let lowest = PrimExpr::float(f32::MIN.into(), max.dtype());
     binary(BinaryOp::Max, max, lowest)
 }

@@ -2,7 +2,7 @@
 //!
 //! Every thread of a group gets the result. The order in which threads are combined depends on their number alone.
 
-use super::{BlockThreads, sum};
+use super::{BlockThreads, scaled, sum};
 use crate::lower::gpu::loops::{barrier, guarded};
 use hammock_ir::{
     DType, PrimExpr,
@@ -15,18 +15,21 @@ const FULL_WARP: i64 = 0xffff_ffff;
 
 /// Combines an accumulator across the threads that reduce together.
 pub fn combine(op: BinaryOp, sums: &Buffer, slot: &PrimExpr, threads: &BlockThreads) -> Stmt {
+    let lanes = combine_lanes(op, sums, slot, threads);
+    let Some(warps) = WarpResults::new(op, sums, 1, threads) else { return lanes };
+    Stmt::seq([lanes, warps.exchange(warps.store(slot)), warps.load(slot)])
+}
+
+/// Combines an accumulator across the threads of a warp that reduce together.
+pub fn combine_lanes(op: BinaryOp, sums: &Buffer, slot: &PrimExpr, threads: &BlockThreads) -> Stmt {
     let load = || PrimExpr::load(sums, vec![slot.clone()]);
-    let width = threads.reducers.min(WARP_THREADS);
     let mut stmts = Vec::new();
-    let mut distance = width / 2;
-    while distance > 0 {
+    let mut distance = threads.group().min(WARP_THREADS) / 2;
+    while distance >= threads.stride {
         let other = Var::data("other", sums.dtype);
         stmts.push(Stmt::new(StmtKind::Bind(other.clone(), shuffled(load(), distance))));
         stmts.push(Stmt::store(sums, vec![slot.clone()], binary(op, load(), other.expr())));
         distance /= 2;
-    }
-    if threads.reducers > WARP_THREADS {
-        stmts.extend(combine_warps(op, sums, slot, threads));
     }
     Stmt::seq(stmts)
 }
@@ -42,26 +45,63 @@ fn shuffled(value: PrimExpr, distance: i64) -> PrimExpr {
     PrimExpr::intrin("tvm_warp_shuffle_xor", args, ty).cast(dtype)
 }
 
-/// Combines the results of warps: each stores its own to shared memory, and every thread adds up those of its group.
-fn combine_warps(op: BinaryOp, sums: &Buffer, slot: &PrimExpr, threads: &BlockThreads) -> Vec<Stmt> {
-    let (all, own) = (threads.count / WARP_THREADS, threads.reducers / WARP_THREADS);
-    let name = format!("{}_warps", sums.name);
-    let partial = Buffer::scoped(name, vec![PrimExpr::int64(all)], sums.dtype, "shared");
-    let warps = PrimExpr::int64(WARP_THREADS);
-    let (warp, lane) = (threads.index.clone().floordiv(warps.clone()), threads.index.clone().floormod(warps));
-    let own_value = PrimExpr::load(sums, vec![slot.clone()]);
-    let store = guarded(lane.eq(PrimExpr::int64(0)), Stmt::store(&partial, vec![warp.clone()], own_value));
-    let first = match all == own {
-        true => PrimExpr::int64(0),
-        false => warp.floordiv(PrimExpr::int64(own)) * PrimExpr::int64(own),
-    };
-    let at = |number: i64| PrimExpr::load(&partial, vec![sum(&first, &PrimExpr::int64(number))]);
-    let whole = (1..own).fold(at(0), |whole, number| binary(op, whole, at(number)));
-    vec![
-        Stmt::new(StmtKind::Alloc(partial.clone(), Default::default())),
-        barrier(),
-        store,
-        barrier(),
-        Stmt::store(sums, vec![slot.clone()], whole),
-    ]
+/// Results of warps in shared memory, where the threads of several warps reduce together: each warp stores its own, and a
+/// thread combines those of its group.
+pub struct WarpResults<'a> {
+    op: BinaryOp,
+    sums: &'a Buffer,
+    threads: &'a BlockThreads,
+    /// For each accumulator, warp, and thread of a warp with another result.
+    buffer: Buffer,
+}
+
+impl<'a> WarpResults<'a> {
+    /// Returns those of some accumulators; `None` if a warp has all threads that reduce together.
+    pub fn new(op: BinaryOp, sums: &'a Buffer, slots: i64, threads: &'a BlockThreads) -> Option<Self> {
+        let size = PrimExpr::int64(slots * (threads.count / WARP_THREADS) * threads.stride);
+        let buffer = Buffer::scoped(format!("{}_warps", sums.name), vec![size], sums.dtype, "shared");
+        (threads.group() > WARP_THREADS).then_some(WarpResults { op, sums, threads, buffer })
+    }
+
+    /// Returns the allocation, and the stores of all accumulators between barriers.
+    pub fn exchange(&self, stores: Stmt) -> Stmt {
+        let allocation = Stmt::new(StmtKind::Alloc(self.buffer.clone(), Default::default()));
+        Stmt::new(StmtKind::Seq(vec![allocation, barrier(), stores, barrier()]))
+    }
+
+    /// Stores an accumulator of the warp.
+    pub fn store(&self, slot: &PrimExpr) -> Stmt {
+        let (warp, lane) = self.warp();
+        let own = PrimExpr::load(self.sums, vec![slot.clone()]);
+        let store = Stmt::store(&self.buffer, vec![self.at(slot, &warp)], own);
+        guarded(lane.lt(PrimExpr::int64(self.threads.stride)), store)
+    }
+
+    /// Loads and combines the results of the warps of a group.
+    pub fn load(&self, slot: &PrimExpr) -> Stmt {
+        let (all, own) = (self.threads.count / WARP_THREADS, self.threads.group() / WARP_THREADS);
+        let first = match all == own {
+            true => PrimExpr::int64(0),
+            false => self.warp().0.floordiv(PrimExpr::int64(own)) * PrimExpr::int64(own),
+        };
+        let at =
+            |number: i64| PrimExpr::load(&self.buffer, vec![self.at(slot, &sum(&first, &PrimExpr::int64(number)))]);
+        let whole = (1..own).fold(at(0), |whole, number| binary(self.op, whole, at(number)));
+        Stmt::store(self.sums, vec![slot.clone()], whole)
+    }
+
+    /// Returns the index of the thread's warp, and its index in there.
+    fn warp(&self) -> (PrimExpr, PrimExpr) {
+        let (index, warps) = (&self.threads.index, PrimExpr::int64(WARP_THREADS));
+        (index.clone().floordiv(warps.clone()), index.clone().floormod(warps))
+    }
+
+    /// Returns the index of the result of a warp.
+    fn at(&self, slot: &PrimExpr, warp: &PrimExpr) -> PrimExpr {
+        let at = sum(&scaled(slot.clone(), self.threads.count / WARP_THREADS), warp);
+        match self.threads.stride {
+            1 => at,
+            stride => scaled(at, stride) + self.threads.index.clone().floormod(PrimExpr::int64(stride)),
+        }
+    }
 }

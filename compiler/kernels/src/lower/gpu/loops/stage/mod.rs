@@ -80,8 +80,17 @@ pub struct BlockThreads {
     pub index: PrimExpr,
     /// Number of threads.
     pub count: i64,
-    /// Number of consecutive threads that reduce together.
+    /// Number of threads that reduce together.
     pub reducers: i64,
+    /// Distance of consecutive ones of them: the threads in between have other results.
+    pub stride: i64,
+}
+
+impl BlockThreads {
+    /// Returns the number of consecutive threads that have all reducers of some results.
+    fn group(&self) -> i64 {
+        self.reducers * self.stride
+    }
 }
 
 /// One iteration of the `grid` loops for each thread.
@@ -130,9 +139,11 @@ pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread
     for ((l, _), index) in threads.iter().zip(unravel(&index, &sizes)) {
         position = position.moved_in_thread(l.axis, scaled(index, l.step));
     }
-    let reducers = threads.iter().filter(|(l, _)| stage.axes[l.axis].reduce).map(|(_, count)| count).product();
+    let is_reducer = |(l, _): &&(&Loop, i64)| stage.axes[l.axis].reduce;
+    let reducers = threads.iter().filter(is_reducer).map(|(_, count)| count).product();
+    let stride = threads.iter().rev().take_while(|own| !is_reducer(own)).map(|(_, count)| count).product();
     let count = block_threads(stage, plan);
-    ThreadCode::new(stage, plan, position, Some(BlockThreads { index: thread, count, reducers })).stmt()
+    ThreadCode::new(stage, plan, position, Some(BlockThreads { index: thread, count, reducers, stride })).stmt()
 }
 
 /// Returns `index * step`, folded.

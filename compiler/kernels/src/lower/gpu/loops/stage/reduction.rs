@@ -2,18 +2,19 @@
 
 use super::{
     arg_reduce::ArgAccumulators,
-    copies, cross_thread,
+    copies,
+    cross_thread::{self, WarpResults},
     nest::Cursor,
     sum,
     thread::{ThreadCode, indices},
 };
 use crate::{
     lower::{gpu::loops::guarded, reductions::identity},
-    schedule::Loop,
+    schedule::{Loop, LoopKind, StagePlan},
 };
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, binary},
+    prim::{BinaryOp, PrimKind, binary},
     tir::{Buffer, Stmt, StmtKind},
 };
 use hammock_loopnest::{
@@ -48,14 +49,15 @@ impl ThreadCode<'_> {
             Some(axes) => self.mma_updates(&sums.values, axes, from),
             None => self.nest(from, &|l| !l.is_bound(), &|code, cursor| code.update(&sums, cursor)),
         };
-        let combine = no_copies.nest(from, &is_result, &|code, cursor| code.combine(&sums, &cursor.slot));
+        let combine = no_copies.combine(from, &sums);
         let finisher = ThreadCode { has_column_pairs: self.stores_column_pairs(), ..no_copies.clone() };
         let finish = finisher.nest(from, &is_result, &|code, cursor| {
             let at = cursor.at.all();
             let add = neutral.as_ref().map_or_else(Stmt::nop, |_| code.add_initial(&sums, cursor));
             let stored = Stmt::seq([add, code.finish(&sums, &cursor.slot, &at)]);
-            code.on_first_reducer(code.when_inside(&at, &|axis| !stage.axes[axis].reduce, stored))
+            code.when_inside(&at, &|axis| !stage.axes[axis].reduce, stored)
         });
+        let finish = self.on_first_reducer(finish);
         let allocations = [&sums.values].into_iter().chain(sums.arg.as_ref().map(|arg| &arg.slots));
         let allocations = allocations.map(|buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default())));
         Stmt::new(StmtKind::Seq(allocations.chain([start, update, combine, finish]).collect()))
@@ -142,15 +144,38 @@ impl ThreadCode<'_> {
         Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
     }
 
-    /// Combines the accumulators of a result: those of the thread, then those of all threads that reduce it.
-    fn combine(&self, sums: &Accumulators, slot: &PrimExpr) -> Stmt {
+    /// Combines the accumulators of all results: those of the thread, then those of all threads that reduce them. The
+    /// first of these threads has the results.
+    fn combine(&self, from: &Cursor, sums: &Accumulators) -> Stmt {
         let Some((op, _)) = combiner(self.stage) else { return Stmt::nop() };
+        // Shuffles are of single accumulators.
+        let unrolled = |l: &Loop| match l.kind {
+            LoopKind::Vector if !self.stage.axes[l.axis].reduce => Loop { kind: LoopKind::Unrolled, ..l.clone() },
+            _ => l.clone(),
+        };
+        let plan = StagePlan { loops: self.plan.loops.iter().map(unrolled).collect(), ..self.plan.clone() };
+        let is_result = |l: &Loop| !l.is_bound() && !self.stage.axes[l.axis].reduce;
+        let code = ThreadCode { plan: &plan, ..self.clone() };
+        let each = |f: &dyn Fn(&PrimExpr) -> Stmt| code.nest(from, &is_result, &|_, cursor| f(&cursor.slot));
+        let own = each(&|slot| self.combine_lanes(op, sums, slot));
+        let threads = self.threads.as_ref().filter(|threads| threads.reducers > 1);
+        let slots = if self.slots() == self.partials() { 1 } else { self.slots() };
+        let warps = threads.and_then(|threads| WarpResults::new(op, &sums.values, slots, threads));
+        let others = warps.map(|warps| {
+            let stores = each(&|slot| warps.store(slot));
+            Stmt::seq([warps.exchange(stores), self.on_first_reducer(each(&|slot| warps.load(slot)))])
+        });
+        Stmt::seq([own].into_iter().chain(others))
+    }
+
+    /// Combines the accumulators of a result of the thread, and of its warp.
+    fn combine_lanes(&self, op: BinaryOp, sums: &Accumulators, slot: &PrimExpr) -> Stmt {
         let own = (1..self.partials()).map(|lane| {
             let load = |lane: i64| PrimExpr::load(&sums.values, vec![sum(slot, &PrimExpr::int64(lane))]);
             Stmt::store(&sums.values, vec![slot.clone()], binary(op, load(0), load(lane)))
         });
         let threads = self.threads.as_ref().filter(|threads| threads.reducers > 1);
-        let others = threads.map(|threads| cross_thread::combine(op, &sums.values, slot, threads));
+        let others = threads.map(|threads| cross_thread::combine_lanes(op, &sums.values, slot, threads));
         Stmt::seq(own.chain(others))
     }
 
@@ -172,12 +197,16 @@ impl ThreadCode<'_> {
         Stmt::store(&epilogue.buffer, indices(&epilogue.indices, stage, at), value)
     }
 
-    /// Runs a statement on the first of the threads that reduce a result.
+    /// Returns a statement that runs on the first of the threads that reduce a result.
     fn on_first_reducer(&self, stmt: Stmt) -> Stmt {
         match self.threads.as_ref().filter(|threads| threads.reducers > 1) {
             None => stmt,
             Some(threads) => {
-                let lane = threads.index.clone().floormod(PrimExpr::int64(threads.reducers));
+                let index = match threads.stride {
+                    1 => threads.index.clone(),
+                    stride => threads.index.clone().floordiv(PrimExpr::int64(stride)),
+                };
+                let lane = index.floormod(PrimExpr::int64(threads.reducers));
                 guarded(lane.eq(PrimExpr::int64(0)), stmt)
             }
         }

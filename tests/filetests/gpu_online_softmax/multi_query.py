@@ -1,0 +1,13 @@
+# plans: gpu online_softmax
+# All heads share keys: the rows of a tile are queries, of one head.
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(q: R.Tensor((1, "n", 8, 64), "float32"), k: R.Tensor((1, "m", 1, 64), "float32"), v: R.Tensor((1, "m", 1, 64), "float32")):
+        with R.dataflow():
+            y = R.nn.attention(q, k, v)
+            R.output(y)
+        return y
