@@ -3,7 +3,7 @@
 //!
 //! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in
 //! their stages. For one that starts with `# plans: RULE`, it is the plans of the kernels with a stage that the rule
-//! schedules; `# plans: gpu RULE` is for a rule for GPUs.
+//! schedules. `# stages: gpu TRANSFORM` and `# plans: gpu RULE` are for GPUs.
 
 use hammock_compiler::{
     Build, Codegens, Dump, Evaluator, Failure, GPU_RULES, Gpu, Model, Options, Progress, RULES, ReadOptions,
@@ -76,10 +76,19 @@ fn lowered<'a>(
     Ok(build)
 }
 
+/// Returns the GPU that a file is for, if any, and the name of what it tests.
+fn for_machine(name: &str) -> (Option<Gpu>, &str) {
+    match name.strip_prefix("gpu ") {
+        Some(name) => (Some(Gpu::DEFAULT), name),
+        None => (None, name),
+    }
+}
+
 /// The lines that a transform of stages changes in the kernels of a model.
 fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure> {
     let mut progress = NoProgress;
-    let build = lowered(path, text, None, &mut progress)?;
+    let (gpu, transform) = for_machine(transform);
+    let build = lowered(path, text, gpu, &mut progress)?;
     let count = TRANSFORMS.iter().position(|known| known.name == transform).expect("a transform of stages");
     let Model { module, source, .. } = build.model();
     let text = |count| {
@@ -95,10 +104,7 @@ fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure
 
 /// The plans of the kernels with a stage that a rule schedules.
 fn plans(path: &Path, text: String, rule: &str) -> Result<String, Failure> {
-    let (gpu, rule) = match rule.strip_prefix("gpu ") {
-        Some(rule) => (Some(Gpu::DEFAULT), rule),
-        None => (None, rule),
-    };
+    let (gpu, rule) = for_machine(rule);
     let is_known = match gpu {
         Some(_) => GPU_RULES.iter().any(|known| known.name == rule),
         None => RULES.iter().any(|known| known.name == rule),

@@ -5,12 +5,15 @@ mod tensor_cores;
 use super::{Checked, Item, violation};
 use crate::schedule::{
     Loop, LoopKind, ScheduleContext, StagePlan, Staged,
-    gpu::{block_threads, copy_extents, load_lanes, shared_bytes, tensor_cores::MAX_STAGES, vector_lanes},
+    gpu::{
+        block_threads, copy_extents, load_lanes, reduces_in_any_order, shared_bytes, tensor_cores::MAX_STAGES,
+        vector_lanes,
+    },
 };
 use hammock_ir::{PrimExpr, prim::intrinsics::WARP_THREADS};
 use hammock_loopnest::{
     Stage,
-    access::{combiner, is_copyable, parts},
+    access::{is_copyable, parts},
 };
 use hammock_target::Gpu;
 
@@ -153,8 +156,7 @@ impl Check<'_> {
 
     /// Checks that partial results of a reduction may be combined.
     fn check_any_order(&self, number: usize) -> Checked {
-        let is_free = combiner(self.stage).is_some() && self.stage.init.is_some() && self.stage.arg_result.is_none();
-        if self.ctx.strict_order || !is_free {
+        if !reduces_in_any_order(self.stage, &self.ctx) {
             let message = format!("the elements along `{}` must be combined in order", self.name(number));
             return violation(Item::Loop(number), message, "leave out `thread` and `vector`");
         }
@@ -200,9 +202,17 @@ impl Check<'_> {
         let is_term = |number: &&usize| self.is_reduced(&self.plan.loops[**number]);
         let Some(first) = threads.iter().find(is_term) else { return Ok(()) };
         self.check_any_order(*first)?;
-        if let Some(after) = threads.iter().find(|number| *number > first && !is_term(number)) {
-            let message = "threads that reduce one result together are consecutive".to_owned();
-            return violation(Item::Loop(*after), message, "put this loop before those over reduction axes");
+        // Such threads are consecutive, or all others are.
+        let after = threads.iter().find(|number| *number > first && !is_term(number));
+        if let Some(after) = after {
+            let last = threads.iter().rfind(is_term).unwrap_or(first);
+            return match threads[0] == *first && after > last {
+                true => Ok(()),
+                false => {
+                    let message = "threads that reduce one result together are either first or last".to_owned();
+                    violation(Item::Loop(*after), message, "put this loop before those over reduction axes")
+                }
+            };
         }
         let reducers = count(&mut threads.iter().filter(is_term));
         let fits = if reducers <= WARP_THREADS {

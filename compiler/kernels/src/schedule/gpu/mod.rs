@@ -2,8 +2,10 @@
 //!
 //! Rules look at axes and access patterns, never at names, and support dynamic sizes like static ones.
 
+mod columns;
 mod contraction;
 mod elementwise;
+mod guard;
 mod online;
 mod reductions;
 mod rows;
@@ -22,6 +24,7 @@ use hammock_loopnest::{
     access::{combiner, parts},
 };
 
+pub use guard::Guard;
 pub use online::{RULE as ONLINE, stage_plan as online_stage_plan};
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
 pub use vectors::{lanes as vector_lanes, load_lanes};
@@ -38,6 +41,7 @@ pub static RULES: &[&Rule] = &[
     &contraction::RULE,
     &reductions::WARP_PER_ROW,
     &reductions::BLOCK_PER_ROW,
+    &columns::RULE,
     &transpose::RULE,
     &elementwise::RULE,
     &thread_per_result::RULE,
@@ -55,8 +59,8 @@ static COOPERATIVE_COPY: Rule = Rule {
 
 /// Returns true if several threads can reduce one result: its elements combine in any order, starting from a value that
 /// is not in memory, where one of the threads stores the result.
-fn reduces_in_any_order(stage: &Stage, ctx: &ScheduleContext) -> bool {
-    combiner(stage).is_some() && stage.init.is_some() && stage.arg_result.is_none() && !ctx.strict_order
+pub fn reduces_in_any_order(stage: &Stage, ctx: &ScheduleContext) -> bool {
+    combiner(stage).is_some() && stage.init.is_some() && !ctx.strict_order
 }
 
 /// Returns the plan of a copy whose elements threads take in turn, in the order of these loops.

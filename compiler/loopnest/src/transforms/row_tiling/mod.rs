@@ -68,7 +68,7 @@ fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
         }
         let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
         let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own);
-        let Some(rows) = rows.filter(|rows| machine != Machine::Gpu || rows.suit_a_gpu()) else { continue };
+        let Some(rows) = rows.filter(|rows| !machine.is_gpu() || rows.suit_a_gpu()) else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);
         joined.iter().for_each(|part| accesses.mark_joined(*part));

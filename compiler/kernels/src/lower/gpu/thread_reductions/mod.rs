@@ -306,7 +306,12 @@ impl Reduction<'_> {
             && fits_warps
             && count % WARP_THREADS == 0
         {
-            return combine_across_threads(op, &own[0], &PrimExpr::int64(0), &BlockThreads { index, count, reducers });
+            return combine_across_threads(
+                op,
+                &own[0],
+                &PrimExpr::int64(0),
+                &BlockThreads { index, count, reducers, stride: 1 },
+            );
         }
         let parts = updates.accumulators("shared", PrimExpr::int64(count));
         let store = |(part, own): (&Buffer, &Buffer)| {

@@ -1,5 +1,6 @@
 //! Arg-reductions: a second accumulator holds the index of the element.
 
+use super::{BlockThreads, cross_thread::Reduced};
 use crate::lower::reductions::is_better;
 use hammock_ir::{
     DType, PrimExpr,
@@ -52,6 +53,27 @@ impl ArgAccumulators {
             take(&self.slots, number),
             take(values, new.expr()),
         ])
+    }
+
+    /// Combines an accumulator and its index across the threads that reduce together: of equal elements, the first one
+    /// is the result.
+    pub fn combine(&self, values: &Buffer, slot: &PrimExpr, threads: &BlockThreads) -> Stmt {
+        let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
+        let merge = |others: &[PrimExpr]| {
+            let [value, place] = others else { unreachable!("a value and its index are merged") };
+            let takes = Var::data("takes", DType::BOOL);
+            let is_worse = self.is_better(&load(values), value);
+            let is_before = is_worse.not().and(place.clone().lt(load(&self.slots)));
+            let take = |buffer: &Buffer, by: &PrimExpr| {
+                Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by.clone(), load(buffer)))
+            };
+            Stmt::seq([
+                Stmt::new(StmtKind::Bind(takes.clone(), self.is_better(value, &load(values)).or(is_before))),
+                take(&self.slots, place),
+                take(values, value),
+            ])
+        };
+        Reduced { buffers: &[values, &self.slots], slot, merge: &merge }.combine(threads)
     }
 
     /// Returns the condition under which a value replaces another.

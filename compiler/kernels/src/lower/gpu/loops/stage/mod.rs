@@ -80,8 +80,11 @@ pub struct BlockThreads {
     pub index: PrimExpr,
     /// Number of threads.
     pub count: i64,
-    /// Number of consecutive threads that reduce together.
+    /// Number of threads that reduce together.
     pub reducers: i64,
+    /// Distance of these: 1 if they are consecutive; otherwise, threads for as many results are between them, and all
+    /// threads of the block reduce.
+    pub stride: i64,
 }
 
 /// One iteration of the `grid` loops for each thread.
@@ -130,9 +133,11 @@ pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread
     for ((l, _), index) in threads.iter().zip(unravel(&index, &sizes)) {
         position = position.moved_in_thread(l.axis, scaled(index, l.step));
     }
-    let reducers = threads.iter().filter(|(l, _)| stage.axes[l.axis].reduce).map(|(_, count)| count).product();
-    let count = block_threads(stage, plan);
-    ThreadCode::new(stage, plan, position, Some(BlockThreads { index: thread, count, reducers })).stmt()
+    let is_reducer = |(l, _): &&(&Loop, i64)| stage.axes[l.axis].reduce;
+    let reducers = threads.iter().filter(is_reducer).map(|(_, count)| count).product();
+    let stride = threads.iter().rev().take_while(|l| !is_reducer(l)).map(|(_, count)| count).product();
+    let block = BlockThreads { index: thread, count: block_threads(stage, plan), reducers, stride };
+    ThreadCode::new(stage, plan, position, Some(block)).stmt()
 }
 
 /// Returns `index * step`, folded.

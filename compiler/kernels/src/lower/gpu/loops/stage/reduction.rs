@@ -150,7 +150,10 @@ impl ThreadCode<'_> {
             Stmt::store(&sums.values, vec![slot.clone()], binary(op, load(0), load(lane)))
         });
         let threads = self.threads.as_ref().filter(|threads| threads.reducers > 1);
-        let others = threads.map(|threads| cross_thread::combine(op, &sums.values, slot, threads));
+        let others = threads.map(|threads| match &sums.arg {
+            Some(arg) => arg.combine(&sums.values, slot, threads),
+            None => cross_thread::combine(op, &sums.values, slot, threads),
+        });
         Stmt::seq(own.chain(others))
     }
 
@@ -177,8 +180,11 @@ impl ThreadCode<'_> {
         match self.threads.as_ref().filter(|threads| threads.reducers > 1) {
             None => stmt,
             Some(threads) => {
-                let lane = threads.index.clone().floormod(PrimExpr::int64(threads.reducers));
-                guarded(lane.eq(PrimExpr::int64(0)), stmt)
+                let is_first = match threads.stride {
+                    1 => threads.index.clone().floormod(PrimExpr::int64(threads.reducers)).eq(PrimExpr::int64(0)),
+                    stride => threads.index.clone().lt(PrimExpr::int64(stride)),
+                };
+                guarded(is_first, stmt)
             }
         }
     }
