@@ -4,7 +4,7 @@
 //!
 //! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in
 //! their stages. For one that starts with `# plans: RULE`, it is the plans of the kernels with a stage that the rule
-//! schedules; `# plans: gpu RULE` is for a rule for GPUs.
+//! schedules. `# stages: gpu TRANSFORM` and `# plans: gpu RULE` are for GPUs.
 
 use hammock_compiler::{
     Build, Codegens, Dump, Evaluator, Failure, GPU_RULES, Gpu, Model, Options, Progress, RULES, ReadOptions,
@@ -89,7 +89,8 @@ fn lowered<'a>(
 /// The lines that a transform of stages changes in the kernels of a model.
 fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure> {
     let mut progress = NoProgress;
-    let build = lowered(path, text, None, &mut progress)?;
+    let (gpu, transform) = with_gpu(transform);
+    let build = lowered(path, text, gpu, &mut progress)?;
     let count = TRANSFORMS.iter().position(|known| known.name == transform).expect("a transform of stages");
     let Model { module, source, .. } = build.model();
     let text = |count| {

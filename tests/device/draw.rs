@@ -115,6 +115,11 @@ impl Draw {
         if !self.rng.chance(DYNAMIC) {
             return Dim::known(size);
         }
+        self.dynamic(size)
+    }
+
+    /// A dynamic dimension that has a size in the call.
+    pub fn dynamic(&mut self, size: i64) -> Dim {
         self.symbols += 1;
         Dim { size, text: format!("n{}", self.symbols) }
     }

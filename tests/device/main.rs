@@ -14,6 +14,7 @@ mod programs;
 mod rng;
 mod run;
 mod schedules;
+mod splits;
 
 /// Cases of a class that a test without `CASES` runs.
 const CASES: u64 = 10;

@@ -58,11 +58,20 @@ pub enum Machine {
         /// See above.
         masks: bool,
     },
-    /// A GPU.
-    Gpu,
+    /// A GPU. `parts`: the number of parts that a long reduction is split into at most; `None` if reductions run in
+    /// program order.
+    Gpu {
+        /// See above.
+        parts: Option<i64>,
+    },
 }
 
 impl Machine {
+    /// Returns true if it is a GPU.
+    pub fn is_gpu(self) -> bool {
+        matches!(self, Machine::Gpu { .. })
+    }
+
     /// True if masked loads cost no more than others.
     pub fn has_masks(self) -> bool {
         self != Machine::Cpu { masks: false }
@@ -140,7 +149,7 @@ impl Kernel {
         verify(&kernel, own, "raising");
         let mut scope = Scope { func, own, machine };
         let applies = |transform: &&&Transform| {
-            (transform.may_alias || func.is_noalias()) && (transform.suits_gpus || machine != Machine::Gpu)
+            (transform.may_alias || func.is_noalias()) && (transform.suits_gpus || !machine.is_gpu())
         };
         for transform in TRANSFORMS[..count].iter().filter(applies) {
             (transform.run)(&mut kernel, &mut scope);

@@ -3,6 +3,9 @@
 use hammock_loopnest::Machine;
 use hammock_target::{Gpu, Target};
 
+/// Blocks of an SM that reduce parts of a long reduction at once.
+const SM_BLOCKS: i64 = 4;
+
 /// Context of scheduling.
 #[derive(Clone, Copy)]
 pub struct ScheduleContext<'a> {
@@ -18,7 +21,10 @@ impl ScheduleContext<'_> {
     /// Returns the kind of machine that stages are transformed for.
     pub fn machine(&self) -> Machine {
         match self.gpu {
-            Some(_) => Machine::Gpu,
+            Some(gpu) => {
+                let blocks = i64::from(gpu.sm_count) * SM_BLOCKS;
+                Machine::Gpu { parts: (!self.strict_order).then_some(blocks) }
+            }
             None => Machine::Cpu { masks: self.target.masks },
         }
     }

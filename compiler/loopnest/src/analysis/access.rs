@@ -27,6 +27,8 @@ pub fn spatial(stage: &Stage) -> impl DoubleEndedIterator<Item = usize> {
 pub fn size(extent: &PrimExpr) -> i64 {
     match extent.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),
+        PrimKind::Binary(BinaryOp::Min, a, b) => size(a).min(size(b)),
+        PrimKind::Binary(BinaryOp::Max, a, b) => size(a).max(size(b)),
         _ => extent.as_int().unwrap_or(dynamic_extent::WORK).max(1),
     }
 }

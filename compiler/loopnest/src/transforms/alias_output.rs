@@ -3,7 +3,7 @@
 //! Stages that access regions of buffers under other names are marked: their buffers have no aliases.
 
 use crate::{
-    Kernel, Machine, Part, Stage,
+    Kernel, Part, Stage,
     transforms::{Scope, Transform},
 };
 use hammock_ir::{prim::Var, tir::Buffer};
@@ -32,7 +32,7 @@ fn apply(kernel: &mut Kernel, scope: &mut Scope<'_>) {
             Part::Rows(rows) => {
                 rows.stages.iter_mut().for_each(|stage| stage.regions = has_regions(stage));
                 // On a GPU, intermediates are in shared memory.
-                if scope.machine != Machine::Gpu {
+                if !scope.machine.is_gpu() {
                     rows.alias_output();
                 }
             }

@@ -227,7 +227,7 @@ fn inline_into(stage: &Stage, user: &Stage, machine: Machine) -> Option<Stage> {
     // A copy has no arithmetic to vectorize; only the consumer's access order can get worse.
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
     // The threads of a GPU share what a transposed load reads.
-    if moves && machine == Machine::Gpu && !user.reduces() {
+    if moves && machine.is_gpu() && !user.reduces() {
         return Some(merged);
     }
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };

@@ -14,6 +14,7 @@ mod polyphase_layout;
 mod precompute_tables;
 mod remove_zero_insertion;
 pub mod row_tiling;
+mod split_reductions;
 
 use super::{Kernel, Machine, Part, Stage, consumers::single_consumer};
 use hammock_ir::tir::{Buffer, PrimFunc};
@@ -53,6 +54,7 @@ pub static TRANSFORMS: &[&Transform] = &[
     &alias_output::TRANSFORM,
     &collapse_axes::TRANSFORM,
     &coalesce_elements::TRANSFORM,
+    &split_reductions::TRANSFORM,
 ];
 
 /// Rewrites each element-wise stage that computes a local buffer together with its only consumer. `rewrite` returns

@@ -168,8 +168,10 @@ fn rows_are_reduced_by_warps_and_blocks() {
     assert_eq!(plan(&long), "block_reduction: v0 by 1 block, v1 by 256, v1 thread\n".replace(" by 1 ", " "));
     check(&long, &[&[3, 2050], &[3]]);
     let whole = row_sums(int(1), n.expr(), 1.0);
-    assert_eq!(plan(&whole), "block_reduction: v1 by 1024, v1 by 4 thread, v1 vector\n");
-    for k in [0, 1, 4, 1027, 3000] {
+    let parts = "block_reduction: v1_part block, v1 by 1024, v1 by 4 thread, v1 vector\n";
+    let combination = "block_reduction: v1_part by 1024, v1_part by 4 thread, v1_part vector\n";
+    assert_eq!(plan(&whole), [parts, combination].concat());
+    for k in [0, 1, 4, 1027, 3000, 9000] {
         check(&whole, &[&[1, k], &[1]]);
     }
 }

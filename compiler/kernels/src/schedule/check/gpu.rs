@@ -6,13 +6,14 @@ use super::{Checked, Item, violation};
 use crate::schedule::{
     Loop, LoopKind, ScheduleContext, StagePlan, Staged,
     gpu::{
-        block_threads, column_lanes, copy_extents, load_lanes, shared_bytes, tensor_cores::MAX_STAGES, vector_lanes,
+        block_threads, column_lanes, copy_extents, load_lanes, reduces_in_any_order, reduces_in_warps, shared_bytes,
+        tensor_cores::MAX_STAGES, vector_lanes,
     },
 };
 use hammock_ir::{PrimExpr, prim::intrinsics::WARP_THREADS};
 use hammock_loopnest::{
     Stage,
-    access::{combiner, is_copyable, parts},
+    access::{is_copyable, parts},
 };
 use hammock_target::Gpu;
 
@@ -157,8 +158,7 @@ impl Check<'_> {
 
     /// Checks that partial results of a reduction may be combined.
     fn check_any_order(&self, number: usize) -> Checked {
-        let is_free = combiner(self.stage).is_some() && self.stage.init.is_some() && self.stage.arg_result.is_none();
-        if self.ctx.strict_order || !is_free {
+        if !reduces_in_any_order(self.stage, &self.ctx) {
             let message = format!("the elements along `{}` must be combined in order", self.name(number));
             return violation(Item::Loop(number), message, "leave out `thread` and `vector`");
         }
@@ -212,10 +212,9 @@ impl Check<'_> {
         }
         let reducers = count(&mut threads.iter().filter(is_term));
         let stride = count(&mut threads[after..].iter());
-        let group = reducers.saturating_mul(stride);
-        let is_part = |threads: i64| threads > 0 && WARP_THREADS % threads == 0;
-        let fits = if group <= WARP_THREADS { is_part(group) } else { is_part(stride) && group % WARP_THREADS == 0 };
-        if !fits || all % WARP_THREADS != 0 {
+        let fits = all % WARP_THREADS == 0 && reduces_in_warps(reducers, stride);
+        let are_all = stride > 1 && reducers.saturating_mul(stride) == all;
+        if !fits && !are_all {
             let message = format!("{reducers} threads of {all} reduce a result together");
             return violation(Item::Loop(*first), message, "use a power of two of up to 32, or whole warps");
         }

@@ -2,8 +2,10 @@
 //!
 //! Rules look at axes and access patterns, never at names, and support dynamic sizes like static ones.
 
+mod columns;
 mod contraction;
 mod elementwise;
+mod guard;
 mod online;
 mod online_loops;
 mod reductions;
@@ -23,6 +25,7 @@ use hammock_loopnest::{
     access::{combiner, parts},
 };
 
+pub use guard::Guard;
 pub use online::{MAX_SPLITS, MIN_SPLIT_TILES, RULE as ONLINE};
 pub use online_loops::stage_plan as online_stage_plan;
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
@@ -40,6 +43,7 @@ pub static RULES: &[&Rule] = &[
     &contraction::RULE,
     &reductions::WARP_PER_ROW,
     &reductions::BLOCK_PER_ROW,
+    &columns::RULE,
     &transpose::RULE,
     &elementwise::RULE,
     &thread_per_result::RULE,
@@ -57,8 +61,16 @@ static COOPERATIVE_COPY: Rule = Rule {
 
 /// Returns true if several threads can reduce one result: its elements combine in any order, starting from a value that
 /// is not in memory, where one of the threads stores the result.
-fn reduces_in_any_order(stage: &Stage, ctx: &ScheduleContext) -> bool {
-    combiner(stage).is_some() && stage.init.is_some() && stage.arg_result.is_none() && !ctx.strict_order
+pub fn reduces_in_any_order(stage: &Stage, ctx: &ScheduleContext) -> bool {
+    combiner(stage).is_some() && stage.init.is_some() && !ctx.strict_order
+}
+
+/// Returns true if shuffles combine the threads that reduce a result: a warp has whole groups of those of as many results
+/// as are between them, or they are whole warps.
+pub fn reduces_in_warps(reducers: i64, stride: i64) -> bool {
+    let group = reducers.saturating_mul(stride);
+    let is_part = |threads: i64| threads > 0 && WARP_THREADS % threads == 0;
+    if group <= WARP_THREADS { is_part(group) } else { is_part(stride) && group % WARP_THREADS == 0 }
 }
 
 /// Returns the plan of a copy whose elements threads take in turn, in the order of these loops.

@@ -24,13 +24,12 @@ pub static WARP_PER_ROW: Rule = Rule {
     class: "row-wise reduction",
     why: "the lanes of a warp read a row together and exchange sums by shuffles",
     doc: "Matches reductions, and GEMV, whose elements combine in any order and are contiguous along the last reduction \
-          axis in all operands, for rows of up to 1024 elements, or of dynamic length. One warp reduces each row, in \
+          axis in all operands, for rows of up to 1024 elements; a dynamic size counts as 64. One warp reduces each row, in \
           16-byte loads where rows are aligned. Not with --strict-order.",
     plan: |stage, ctx| {
         let axis = row_axis(stage, ctx)?;
-        let extent = stage.axes[axis].extent.as_int();
         let has_rows = spatial(stage).next().is_some();
-        (has_rows && extent.is_none_or(|extent| extent <= MAX_WARP_EXTENT))
+        (has_rows && size(&stage.axes[axis].extent) <= MAX_WARP_EXTENT)
             .then(|| loops(stage, axis, WARP_THREADS, BLOCK_ROWS))
     },
 };

@@ -1,5 +1,6 @@
 //! Vector accesses of 16 bytes: which accesses along an axis have them, and how many elements that are.
 
+use super::Guard;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
@@ -15,10 +16,18 @@ use hammock_loopnest::{
 const ACCESS_BYTES: i64 = 16;
 
 /// Returns the number of elements that a thread accesses at once along an axis: as many as fit into one access of each
-/// buffer that varies along it. `None` if an access along the axis is not contiguous or not aligned, or values branch.
+/// buffer that varies along it. `None` if an access along the axis is not contiguous or not aligned, values branch (other
+/// than by a [guard](Guard)), or an index is reduced.
 pub fn lanes(stage: &Stage, axis: usize) -> Option<i64> {
+    // The lanes of a vector have one index.
+    if stage.axes[axis].reduce && stage.arg_result.is_some() {
+        return None;
+    }
+    let var = &stage.axes[axis].var;
+    let guard = Guard::of(&stage.value, var).filter(|_| stage.axes[axis].reduce);
     let mut accesses = vec![];
     for value in stage.values() {
+        let value = &guard.as_ref().map_or_else(|| value.clone(), |guard| guard.removed_from(value));
         // A branch in a value would be a branch for each lane.
         if !is_vectorizable(value) || value.any(&mut |e| e.as_intrin("if_then_else").is_some()) {
             return None;
@@ -31,7 +40,6 @@ pub fn lanes(stage: &Stage, axis: usize) -> Option<i64> {
             }
         });
     }
-    let var = &stage.axes[axis].var;
     if !stage.axes[axis].reduce {
         accesses.push((stage.target().clone(), stage.target_indices().to_vec()));
     }

@@ -68,7 +68,7 @@ fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
         }
         let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
         let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own);
-        let rows = if machine == Machine::Gpu { rows.and_then(Rows::for_a_gpu) } else { rows };
+        let rows = if machine.is_gpu() { rows.and_then(Rows::for_a_gpu) } else { rows };
         let Some(rows) = rows else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);

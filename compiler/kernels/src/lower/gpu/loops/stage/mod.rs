@@ -18,7 +18,7 @@ use crate::{
     lower::gpu::region::device_region,
     schedule::{
         Loop, LoopKind, StagePlan,
-        gpu::{block_threads, loops_over},
+        gpu::{block_threads, loops_over, reduces_in_warps},
     },
 };
 use hammock_ir::{
@@ -90,6 +90,11 @@ impl BlockThreads {
     /// Returns the number of consecutive threads that have all reducers of some results.
     fn group(&self) -> i64 {
         self.reducers * self.stride
+    }
+
+    /// Returns true if shuffles and the results of warps cannot combine them. They are all threads of the block then.
+    fn are_far_apart(&self) -> bool {
+        !reduces_in_warps(self.reducers, self.stride)
     }
 }
 

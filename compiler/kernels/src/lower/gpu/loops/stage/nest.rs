@@ -4,7 +4,7 @@ use super::{
     Position, copies, pipeline, scaled, sum,
     thread::{ThreadCode, indices},
 };
-use crate::schedule::{Loop, LoopKind};
+use crate::schedule::{Loop, LoopKind, gpu::Guard};
 use hammock_ir::{
     PrimExpr,
     prim::Var,
@@ -79,7 +79,7 @@ impl ThreadCode<'_> {
         };
         match l.kind {
             LoopKind::Unrolled => inner(ForKind::Unrolled),
-            LoopKind::Vector if self.open[l.axis] => {
+            LoopKind::Vector if self.open[l.axis] || self.guard(l).is_some() => {
                 self.peeled_vector(l, from, &var, &count, &|code| code.nest(&next(at.clone(), slot.clone()), has, body))
             }
             LoopKind::Vector => inner(ForKind::Vectorized),
@@ -87,7 +87,14 @@ impl ThreadCode<'_> {
         }
     }
 
-    /// Returns a vector loop over an open axis: a vector if all its lanes are inside, otherwise one lane at a time.
+    /// Returns the condition on elements that are reduced along the axis of a loop.
+    fn guard(&self, l: &Loop) -> Option<Guard> {
+        let axis = &self.stage.axes[l.axis];
+        Guard::of(&self.value, &axis.var).filter(|_| axis.reduce)
+    }
+
+    /// Returns a vector loop over an open axis, or of guarded elements: a vector if all its lanes are inside, otherwise
+    /// one lane at a time.
     pub fn peeled_vector(
         &self,
         l: &Loop,
@@ -98,11 +105,22 @@ impl ThreadCode<'_> {
     ) -> Stmt {
         let mut closed = self.clone();
         closed.open[l.axis] = false;
+        let guard = self.guard(l);
+        if let Some(guard) = &guard {
+            closed.value = guard.removed_from(&self.value);
+        }
         let whole = Stmt::for_kind(var.clone(), count.clone(), ForKind::Vectorized, body(&closed));
         let lanes =
             hammock_ir::tir::fresh::copy(&Stmt::serial(var.clone(), count.clone(), body(self)), Default::default());
         let end = sum(&from.at.all()[l.axis], count);
-        let is_whole = end.le(self.stage.axes[l.axis].extent.clone());
+        let is_inside = self.open[l.axis].then(|| end.clone().le(self.stage.axes[l.axis].extent.clone()));
+        let reads_all = guard.map(|guard| {
+            let mut last = from.at.all();
+            last[l.axis] = end - PrimExpr::int64(1);
+            guard.condition.substitute(&substitution(&self.stage.axes, &last))
+        });
+        let conditions = [is_inside, reads_all].into_iter().flatten();
+        let is_whole = conditions.reduce(PrimExpr::and).unwrap_or_else(|| PrimExpr::bool(true));
         Stmt::new(StmtKind::If(is_whole, Box::new(whole), Some(Box::new(lanes))))
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     arg_reduce::ArgAccumulators,
     copies,
-    cross_thread::{self, WarpResults},
+    cross_thread::{Reduced, WarpResults, merge_by},
     nest::Cursor,
     sum,
     thread::{ThreadCode, indices},
@@ -157,10 +157,17 @@ impl ThreadCode<'_> {
         let is_result = |l: &Loop| !l.is_bound() && !self.stage.axes[l.axis].reduce;
         let code = ThreadCode { plan: &plan, ..self.clone() };
         let each = |f: &dyn Fn(&PrimExpr) -> Stmt| code.nest(from, &is_result, &|_, cursor| f(&cursor.slot));
-        let own = each(&|slot| self.combine_lanes(op, sums, slot));
+        let merge = |slot: &PrimExpr, others: &[PrimExpr]| match &sums.arg {
+            Some(arg) => arg.merge(&sums.values, slot, others),
+            None => merge_by(op, &sums.values, slot, &others[0]),
+        };
+        let buffers: Vec<&Buffer> = [&sums.values].into_iter().chain(sums.arg.as_ref().map(|arg| &arg.slots)).collect();
+        let reduced = Reduced { buffers: &buffers, merge: &merge };
         let threads = self.threads.as_ref().filter(|threads| threads.reducers > 1);
+        let lanes = |slot: &PrimExpr| threads.map(|threads| reduced.combine_lanes(slot, threads));
+        let own = each(&|slot| Stmt::seq([self.combine_own(op, sums, slot)].into_iter().chain(lanes(slot))));
         let slots = if self.slots() == self.partials() { 1 } else { self.slots() };
-        let warps = threads.and_then(|threads| WarpResults::new(op, &sums.values, slots, threads));
+        let warps = threads.and_then(|threads| WarpResults::new(&reduced, slots, threads));
         let others = warps.map(|warps| {
             let stores = each(&|slot| warps.store(slot));
             Stmt::seq([warps.exchange(stores), self.on_first_reducer(each(&|slot| warps.load(slot)))])
@@ -168,15 +175,10 @@ impl ThreadCode<'_> {
         Stmt::seq([own].into_iter().chain(others))
     }
 
-    /// Combines the accumulators of a result of the thread, and of its warp.
-    fn combine_lanes(&self, op: BinaryOp, sums: &Accumulators, slot: &PrimExpr) -> Stmt {
-        let own = (1..self.partials()).map(|lane| {
-            let load = |lane: i64| PrimExpr::load(&sums.values, vec![sum(slot, &PrimExpr::int64(lane))]);
-            Stmt::store(&sums.values, vec![slot.clone()], binary(op, load(0), load(lane)))
-        });
-        let threads = self.threads.as_ref().filter(|threads| threads.reducers > 1);
-        let others = threads.map(|threads| cross_thread::combine_lanes(op, &sums.values, slot, threads));
-        Stmt::seq(own.chain(others))
+    /// Combines the accumulators of a result of the thread.
+    fn combine_own(&self, op: BinaryOp, sums: &Accumulators, slot: &PrimExpr) -> Stmt {
+        let lane = |lane: i64| PrimExpr::load(&sums.values, vec![sum(slot, &PrimExpr::int64(lane))]);
+        Stmt::seq((1..self.partials()).map(|other| merge_by(op, &sums.values, slot, &lane(other))))
     }
 
     /// Stores a result, after the epilogue.

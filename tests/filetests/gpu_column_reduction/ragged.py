@@ -1,0 +1,13 @@
+# plans: gpu column_reduction
+# A block has all columns.
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((512, 33), "float32")):
+        with R.dataflow():
+            y = R.max(x, axis=[0])
+            R.output(y)
+        return y
