@@ -10,7 +10,7 @@ use crate::{
     timing::{self, Timing},
 };
 use hammock_runtime::{
-    Any, Device, Library, Tensor, Tuple, Vm, device,
+    Any, Device, Library, Vm, device,
     image::{Integrity, Signature, signature::Param},
     memory::AllocatorKind,
     parallel,
@@ -33,7 +33,8 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 /// lists, strings, tuples and shapes, by position or by name. `model.signature()` lists dtypes and shapes. The memory
 /// of contiguous arrays is used in place; while the model has it, it cannot be resized.
 ///
-/// A model for GPUs runs on one of them: arrays are copied there, and CUDA tensors of that device are used in place.
+/// A model for GPUs runs on one of them, or on those that its module declares: arrays are copied to the devices of its
+/// parameters, and CUDA tensors that are there are used in place.
 ///
 /// A call raises TypeError if an argument is of another kind or dtype than its parameter, or their number is wrong;
 /// ValueError if it is of another shape; OverflowError if a number is out of the dtype's range; and what functions that
@@ -90,19 +91,21 @@ impl Model {
         to_python(py, result?, self.returns)
     }
 
-    /// The arguments of a call, on the model's device: tensors of the CPU are copied to a GPU.
+    /// The arguments of a call, on the devices of the function's parameters: tensors of the CPU are copied to GPUs.
     pub fn arguments(
         &self,
         signature: &Signature,
         args: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Any>> {
-        let (values, own) = (bind(signature, args, named)?, self.vm.options().devices[0]);
-        let elsewhere = |(param, value)| Some((param, other_device(value, own)?));
-        if let Some((param, other)) = signature.given().zip(&values).find_map(elsewhere) {
+        let values = bind(signature, args, named)?;
+        let misplaced = |(index, value)| Some((index, self.vm.misplaced(&signature.function, index, value)?));
+        if let Some((index, (other, own))) = values.iter().enumerate().find_map(misplaced)
+            && let Some(param) = signature.given().nth(index)
+        {
             return Err(wrong_device(signature, param, other, own));
         }
-        if own.is_host() {
+        if self.vm.options().devices[0].is_host() {
             return Ok(values);
         }
         self.vm.place_arguments(&signature.function, &values).map_err(raise)
@@ -285,7 +288,8 @@ impl Model {
         };
         let options = self.vm.options();
         let timeout = self.limits.timeout.or(options.timeout).map(|limit| limit.as_secs_f64());
-        let device = Some(options.devices[0]).filter(|device| !device.is_host()).map(|device| device.to_string());
+        let devices = options.devices.iter().filter(|device| !device.is_host()).map(Device::to_string);
+        let device = Some(devices.collect::<Vec<_>>().join(",")).filter(|devices| !devices.is_empty());
         let args = (contents, self.returns.name(), timeout, options.memory_limit, device).into_pyobject(py)?;
         Ok((py.import("hammock._hammock")?.getattr("_unpickle")?, args))
     }
@@ -367,8 +371,9 @@ impl ModelFunction {
 ///
 /// `returns` says what tensors among the results are: "numpy" (arrays), "tensor" (`hammock.Tensor`, which other
 /// frameworks read through DLPack) or "torch". `timeout` is the limit of each call in seconds, `max_memory` that of the
-/// model in bytes on each device. `device` is the one to run on, such as "cuda:0": by default, the first one that the
-/// model is compiled for. NumPy arrays of results on a GPU are copies; the other forms stay there.
+/// model in bytes on each device. `device` is the one to run on, such as "cuda:0", or several as "cuda:0,cuda:1", which
+/// are the model's devices in this order: by default, the first ones that the model is compiled for. NumPy arrays of
+/// results on a GPU are copies; the other forms stay there.
 ///
 /// Raises OSError if the file cannot be read; ValueError if it is damaged or no compiled model, or is not compiled for the
 /// device; and RuntimeError if a GPU or its driver is missing.
@@ -417,13 +422,11 @@ pub fn to_device(device: &Bound<'_, PyAny>) -> PyResult<Device> {
     device.str()?.to_cow()?.parse().map_err(|error: ParseDeviceError| PyValueError::new_err(error.to_string()))
 }
 
-/// The first device other than `own` that has a tensor among the values, unless it is the host's: those are copied to
-/// `own`.
-fn other_device(value: &Any, own: Device) -> Option<Device> {
-    match value.get::<&Tensor>() {
-        Some(tensor) => Some(tensor.device()).filter(|device| *device != own && !device.is_host()),
-        None => value.get::<&Tuple>()?.iter().find_map(|field| other_device(field, own)),
-    }
+/// Devices, as `--device` takes them: `cuda:0,cuda:1`.
+fn to_devices(devices: &Bound<'_, PyAny>) -> PyResult<Vec<Device>> {
+    let text = devices.str()?;
+    let devices = text.to_cow()?.split(',').map(str::parse).collect::<Result<_, _>>();
+    devices.map_err(|error: ParseDeviceError| PyValueError::new_err(error.to_string()))
 }
 
 #[cold]
@@ -448,7 +451,7 @@ pub fn options(
     max_memory: Option<usize>,
     device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Options> {
-    let devices = device.map(to_device).transpose()?.into_iter().collect();
+    let devices = device.map(to_devices).transpose()?.unwrap_or_default();
     Ok(Options { devices, timeout: seconds(timeout)?, memory_limit: max_memory, ..Options::default() })
 }
 

@@ -28,6 +28,20 @@ class Module:
         return x
 """
 
+SEVERAL_DEVICES = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0), I.vdevice("cuda", 1)]})
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32", "llvm:0"), w: R.Tensor((4,), "float32", "cuda:1")):
+        y = R.to_vdevice(R.add(x, x), "cuda:1")
+        z = R.to_vdevice(R.multiply(y, w), "cuda:0")
+        return R.add(z, z)
+"""
+
 _module = os.path.realpath(hammock._hammock.__file__)
 EMULATOR = pathlib.Path(_module).parent / "deps" / "libhammock_cuda_emulator.so"
 
@@ -106,6 +120,26 @@ def tensors_of_other_devices_are_refused() -> None:
         hammock.compile(MODULE)(here, w)
 
 
+def models_use_several_devices() -> None:
+    import pickle
+
+    import cuda_driver
+    from test_cuda import SEVERAL_DEVICES as text
+
+    x, w = np.arange(4, dtype="float32"), np.full(4, 3, "float32")
+    model = hammock.compile(text, target="cuda")
+    for given in [w, cuda_driver.Array(w, 1)]:
+        np.testing.assert_array_equal(model(x, given), 12 * x)
+    with pytest.raises(ValueError, match="parameter `w`: .*the tensor is on cuda:0, and the model runs on cuda:1"):
+        model(x, cuda_driver.Array(w))
+    swapped = hammock.compile(text, target="cuda", device="cuda:1,cuda:0")
+    assert swapped.device == "cuda:1"
+    for other in [swapped, pickle.loads(pickle.dumps(swapped))]:
+        np.testing.assert_array_equal(other(x, cuda_driver.Array(w)), 12 * x)
+    with pytest.raises(ValueError, match="the program uses 2 devices, and has 1 to run on"):
+        hammock.compile(text, target="cuda", device="cuda:0")
+
+
 def files_are_loaded_for_a_device() -> None:
     import pickle, tempfile
 
@@ -154,6 +188,10 @@ def test_tensors_of_the_device_are_borrowed(tmp_path: pathlib.Path) -> None:
 
 def test_tensors_of_other_devices_are_refused(tmp_path: pathlib.Path) -> None:
     run(tmp_path, tensors_of_other_devices_are_refused)
+
+
+def test_models_use_several_devices(tmp_path: pathlib.Path) -> None:
+    run(tmp_path, models_use_several_devices)
 
 
 def test_files_are_loaded_for_a_device(tmp_path: pathlib.Path) -> None:

@@ -4,9 +4,9 @@ use crate::ffi::{Error, kind};
 use crate::memory::Buffer;
 use crate::value::Device;
 
-/// Copies `bytes` bytes from a device to a device. Copies to the host, and between two other devices, are waited for; others
-/// are queued, and the host's memory is not used any more. Copies between two devices other than the host pass through
-/// host memory if the devices have no direct way.
+/// Copies `bytes` bytes from a device to a device. Copies to the host are waited for; others are queued, and the host's
+/// memory is not used any more. Copies between two devices other than the host pass through host memory if the devices
+/// have no direct way.
 ///
 /// # Safety
 /// `from` and `to` are memory of the devices with as many bytes, and nobody else accesses `to` during the copy.

@@ -64,10 +64,11 @@ pub trait DeviceApi: Send + Sync {
     /// Creates an event, which is not recorded yet.
     fn create_event(&self) -> Result<Box<dyn Event>, Error>;
 
-    /// Queues a copy from another device of the same kind, and waits for it; `None` if there is no direct way.
+    /// Queues a copy from another device of the same kind, behind the work of both devices and before their later work;
+    /// `None` if there is no direct way.
     ///
     /// # Safety
-    /// `from` and `to` are memory of the devices with as many bytes, and nobody else accesses `to` during the copy.
+    /// `from` and `to` are memory of the devices with as many bytes, and until the copy is done, nobody else accesses `to`.
     unsafe fn copy_from_peer(
         &self,
         _source: &dyn DeviceApi,

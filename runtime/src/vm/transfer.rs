@@ -4,7 +4,7 @@ use super::program::{Program, numbered};
 use crate::ffi::Error;
 use crate::image::Place;
 use crate::show::MAX_PARTS;
-use crate::value::{Any, Tensor, Tuple};
+use crate::value::{Any, Device, Tensor, Tuple};
 
 /// Maximum nesting depth of tuples whose tensors are copied.
 const MAX_DEPTH: usize = 100;
@@ -38,9 +38,39 @@ impl Vm {
     pub fn place_argument(&self, function: &str, index: usize, value: &Any) -> Result<Any, Error> {
         self.0.placed(value, self.image().placement.params(function).get(index).unwrap_or(&FIRST))
     }
+
+    /// A tensor of an argument that is on another device than the host and not where its parameter is: its device, and
+    /// that of the parameter.
+    pub fn misplaced(&self, function: &str, index: usize, value: &Any) -> Option<(Device, Device)> {
+        self.0.misplaced(value, self.image().placement.params(function).get(index).unwrap_or(&FIRST))
+    }
+}
+
+impl Place {
+    /// The place of a field of a tuple.
+    fn field(&self, index: usize) -> &Place {
+        match self {
+            Place::Tuple(fields) => fields.get(index).unwrap_or(&FIRST),
+            place => place,
+        }
+    }
+
+    /// Number of the device of a tensor.
+    fn device(&self) -> i64 {
+        if let Place::Device(device) = self { i64::from(*device) } else { 0 }
+    }
 }
 
 impl Program {
+    fn misplaced(&self, value: &Any, place: &Place) -> Option<(Device, Device)> {
+        let Some(tensor) = value.get::<&Tensor>() else {
+            let mut fields = value.get::<&Tuple>()?.iter().enumerate();
+            return fields.find_map(|(index, field)| self.misplaced(field, place.field(index)));
+        };
+        let (device, expected) = (tensor.device(), numbered(&self.allocators, place.device()).ok()?.device());
+        (device != expected && !device.is_host()).then_some((device, expected))
+    }
+
     fn placed(&self, value: &Any, place: &Place) -> Result<Any, Error> {
         if self.is_on_device {
             return self.copied(&value.owned()?, place, 0, &mut 0);
@@ -59,8 +89,7 @@ impl Program {
             return Err(Error::value(format!("{limits} cannot be copied to {}", self.allocators[0].device())));
         }
         if let Some(tensor) = value.get::<&Tensor>() {
-            let device = if let Place::Device(device) = place { i64::from(*device) } else { 0 };
-            let allocator = numbered(&self.allocators, device)?;
+            let allocator = numbered(&self.allocators, place.device())?;
             let is_there = tensor.device() == allocator.device();
             return Ok(match is_there {
                 true => tensor.clone(),
@@ -70,12 +99,8 @@ impl Program {
             .into());
         }
         let Some(tuple) = value.get::<&Tuple>() else { return Ok(value.clone()) };
-        let place_of = |index| match place {
-            Place::Tuple(fields) => fields.get(index).unwrap_or(&FIRST),
-            place => place,
-        };
         let fields =
-            tuple.iter().enumerate().map(|(index, field)| self.copied(field, place_of(index), depth + 1, parts));
+            tuple.iter().enumerate().map(|(index, field)| self.copied(field, place.field(index), depth + 1, parts));
         let fields: Vec<Any> = fields.collect::<Result<_, _>>()?;
         Ok(Tuple::new(fields.into_iter()).into())
     }

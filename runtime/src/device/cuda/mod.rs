@@ -299,10 +299,10 @@ impl Cuda {
     }
 }
 
-/// Copies between two devices: behind the work of both, which waits for it.
+/// Queues a copy between two devices, behind the work of both and before their later work.
 ///
 /// # Safety
-/// `from` and `to` are memory of the devices with as many bytes, and nobody else accesses `to` during the copy.
+/// `from` and `to` are memory of the devices with as many bytes, and until the copy is done, nobody else accesses `to`.
 unsafe fn copy_between(
     (source, from): (&'static Cuda, *const u8),
     (target, to): (&'static Cuda, *mut u8),
@@ -318,5 +318,7 @@ unsafe fn copy_between(
     };
     target.check(status, || format!("copy {bytes} bytes from {}", source.device))?;
     drop(entered);
-    CudaStream(target).synchronize()
+    let mut done = CudaEvent::new(target)?;
+    CudaStream(target).record(&mut done)?;
+    CudaStream(source).wait(&done)
 }

@@ -116,7 +116,6 @@ mod tests {
 
     fn graph(users: &[&[usize]], patterns: &[OpPattern]) -> Vec<Node> {
         let node = |(at, users): (usize, &&[usize])| Node {
-            device: None,
             pattern: patterns[at],
             users: users.iter().map(|user| (*user, patterns[*user])).collect(),
             used_elsewhere: false,

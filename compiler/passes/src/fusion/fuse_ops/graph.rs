@@ -1,6 +1,6 @@
 //! Graph of the bindings in dataflow blocks, on which FuseOps works.
 
-use crate::{analysis::op_pattern::OpPattern, rewrite::devices};
+use crate::analysis::op_pattern::OpPattern;
 use hammock_ir::{
     DType, Module, PrimExpr,
     relax::{Binding, CallTir, Function, Operand, Value, Var, memory::MemoryDependences},
@@ -16,8 +16,6 @@ pub struct Node {
     pub users: Vec<(usize, OpPattern)>,
     /// True if it is visible outside its block.
     pub used_elsewhere: bool,
-    /// Number of the device of its tensors.
-    pub device: Option<i64>,
     /// True if it dequantizes or upcasts, such as quantized weights, or rearranges such a result.
     pub widens: bool,
 }
@@ -48,8 +46,7 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
         vars.push(binding.var);
         results.push(result);
         let used_elsewhere = !function.vars[binding.var].dataflow;
-        let device = devices::number(function.ty(binding.var));
-        nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, device, widens });
+        nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, widens });
     }
     // Memory dependences count as uses that are never fused.
     for block in function.lambda.body.blocks.iter().filter(|b| b.dataflow) {

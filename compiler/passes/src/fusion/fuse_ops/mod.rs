@@ -6,7 +6,7 @@
 //! epilogue, injective operations each other. With `widened_weights`, a contraction also fuses producers that
 //! dequantize or upcast a weight for it alone, so that narrow weights are loaded as they are stored. No result is
 //! computed twice, and none that is used outside its group is fused away. Calls are not fused across a write to
-//! memory that they read, nor those on different devices.
+//! memory that they read. Those on different devices have a copy between them, which is not fused.
 
 mod dominators;
 mod graph;

@@ -85,9 +85,6 @@ impl Partition<'_> {
             _ => return,
         };
         let Some(between) = self.between(at, to.node, fits) else { return };
-        if between.iter().any(|node| self.nodes[*node].device != self.nodes[to.node].device) {
-            return;
-        }
         let size: usize = between.iter().chain([&to.node]).map(|node| self.size(*node)).sum();
         if size > self.max_depth {
             return;
