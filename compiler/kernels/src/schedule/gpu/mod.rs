@@ -4,8 +4,7 @@
 
 mod contraction;
 mod elementwise;
-mod online;
-mod online_loops;
+pub mod online;
 mod reductions;
 mod rows;
 pub mod tensor_cores;
@@ -23,8 +22,7 @@ use hammock_loopnest::{
     access::{combiner, parts},
 };
 
-pub use online::{MAX_SPLITS, MIN_SPLIT_TILES, RULE as ONLINE};
-pub use online_loops::stage_plan as online_stage_plan;
+pub use online::RULE as ONLINE;
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
 pub use vectors::{column_lanes, lanes as vector_lanes, load_lanes};
 
