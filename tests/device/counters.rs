@@ -21,12 +21,14 @@ struct Counted {
     conflicts: u32,
     /// Minimum share of the parameters' bytes in those transferred, in per mille, for what is read once.
     read_once: u32,
+    /// Minimum share of `mma.sync` in the instructions, in per mille.
+    mma: u32,
     /// Launches.
     launches: usize,
 }
 
 const fn counted(rule: &'static str, call: &'static str, params: &'static [(&'static str, &'static [i64])]) -> Counted {
-    Counted { rule, call, params, coalescing: 950, conflicts: 0, read_once: 0, launches: 1 }
+    Counted { rule, call, params, coalescing: 950, conflicts: 0, read_once: 0, mma: 0, launches: 1 }
 }
 
 /// Attention of one query: a kernel reads keys and values once, and another combines its few results. Threads store eight
@@ -70,7 +72,15 @@ const CASES: &[Counted] = &[
     decode(&[(F16, &[1, 1, 4, 64]), (F16, &[1, 1024, 4, 64]), (F16, &[1, 1024, 4, 64])]),
     decode(&[(F16, &[1, 1, 4, 128]), (F16, &[1, 1024, 4, 128]), (F16, &[1, 1024, 4, 128])]),
     decode(&[(F32, &[2, 1, 2, 64]), (F32, &[2, 1024, 2, 64]), (F32, &[2, 1024, 2, 64])]),
+    prefill(&[(F16, &[1, 128, 2, 64]), (F16, &[1, 128, 2, 64]), (F16, &[1, 128, 2, 64])]),
+    prefill(&[(F16, &[1, 64, 2, 128]), (F16, &[1, 128, 2, 128]), (F16, &[1, 128, 2, 128])]),
 ];
+
+/// Attention on tensor cores: threads store 16 bytes of a row at once, half of a transaction.
+const fn prefill(params: &'static [(&'static str, &'static [i64])]) -> Counted {
+    let attention = counted("online_softmax", "R.nn.attention(p0, p1, p2)", params);
+    Counted { coalescing: 850, mma: 40, ..attention }
+}
 
 impl Counted {
     const fn with_coalescing(self, coalescing: u32) -> Counted {
@@ -131,7 +141,9 @@ fn rules_transfer_what_they_use() {
                 "{:18} {:42} {:?}: coalescing {coalescing:.3}, {conflicts} conflicts",
                 case.rule, case.call, case.params
             );
-            if coalescing * 1000.0 < f64::from(case.coalescing)
+            let mma = number(line, "mma") / number(line, "instructions") * 1000.0;
+            if mma < f64::from(case.mma)
+                || coalescing * 1000.0 < f64::from(case.coalescing)
                 || conflicts > f64::from(case.conflicts)
                 || lines.lines().count() != case.launches
             {

@@ -18,8 +18,9 @@ use hammock_target::{Gpu, Target};
 
 /// Tolerance relative to the largest value of a result: threads sum in another order.
 const TOLERANCE: f64 = 1e-5;
-/// The same for float16, which rounds to a neighbour then.
+/// The same for float16 and bfloat16, which round to a neighbour then.
 const FLOAT16_TOLERANCE: f64 = 1e-3;
+const BFLOAT16_TOLERANCE: f64 = 8e-3;
 /// Kernels with more elements take the interpreter too long.
 const MAX_ELEMENTS: i64 = 20_000;
 
@@ -101,7 +102,11 @@ fn compare_on(func: &PrimFunc, kernel: &GpuKernel, args: Vec<Arg>, name: &str, r
         let Arg::Tensor(expected) = &expected[*arg] else { continue };
         let (a, b) = (numbers(found), numbers(expected));
         let largest = b.iter().copied().filter(|v| v.is_finite()).fold(0.0, |m: f64, v| m.max(v.abs()));
-        let tolerance = if found.dtype() == DType::FLOAT16 { FLOAT16_TOLERANCE } else { TOLERANCE };
+        let tolerance = match found.dtype() {
+            DType::FLOAT16 => FLOAT16_TOLERANCE,
+            DType::BFLOAT16 => BFLOAT16_TOLERANCE,
+            _ => TOLERANCE,
+        };
         let near = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * largest;
         if let Some(at) = (0..a.len()).find(|at| !near(a[*at], b[*at])) {
             reports.push(format!("{name}: argument {arg}, element {at}: {} instead of {}", a[at], b[at]));
@@ -129,6 +134,10 @@ fn tensor_of(dtype: DType, shape: &[i64], number: usize) -> Option<Arg> {
         DType::FLOAT16 => {
             let bits = values.map(|i| half::f16::from_f32(value(i) as f32 / 4.0 - 1.0));
             Tensor::from_bytes(dtype, shape, &bits.flat_map(half::f16::to_le_bytes).collect::<Vec<_>>()).unwrap()
+        }
+        DType::BFLOAT16 => {
+            let bits = values.map(|i| half::bf16::from_f32(value(i) as f32 / 4.0 - 1.0));
+            Tensor::from_bytes(dtype, shape, &bits.flat_map(half::bf16::to_le_bytes).collect::<Vec<_>>()).unwrap()
         }
         DType::FLOAT64 => {
             Tensor::from_slice(shape, &values.map(|i| value(i) as f64 / 4.0 - 1.0).collect::<Vec<_>>()).unwrap()
@@ -167,6 +176,10 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
         DType::FLOAT64 => dense.as_slice::<f64>().unwrap().to_vec(),
         DType::INT64 => dense.as_slice::<i64>().unwrap().iter().map(|v| *v as f64).collect(),
         DType::INT32 => dense.as_slice::<i32>().unwrap().iter().map(|v| f64::from(*v)).collect(),
+        DType::BFLOAT16 => {
+            let pairs = dense.as_bytes().unwrap().chunks_exact(2);
+            pairs.map(|pair| half::bf16::from_le_bytes([pair[0], pair[1]]).to_f64()).collect()
+        }
         DType::FLOAT16 => dense.as_slice::<half::f16>().unwrap().iter().map(|v| v.to_f64()).collect(),
         _ => dense.as_bytes().unwrap().iter().map(|v| f64::from(*v)).collect(),
     }

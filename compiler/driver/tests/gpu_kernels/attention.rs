@@ -118,6 +118,37 @@ fn one_head_of_keys() {
     check(&func, [4, 2, 16], &[(1, 9)], false);
 }
 
+/// Tensor cores multiply tiles of 64, 32 or 16 queries; scores and sums are in registers.
+#[test]
+fn tensor_cores() {
+    const WINDOW: &str = "q, k, v, causal_mask=\"TopLeft\", window_size=20";
+    for (q, kv, args, dtype, rows, lengths) in [
+        (
+            "1, \"n\", 2, 16",
+            "1, \"m\", 2, 16",
+            "q, k, v",
+            "float16",
+            "64 at a time, online 64 on",
+            &[(1, 0), (3, 70)][..],
+        ),
+        ("1, \"n\", 2, 32", "1, \"m\", 1, 32", CAUSAL, "bfloat16", "64 at a time, online 64 on", &[(70, 65)]),
+        ("1, 40, 2, 16", "1, 300, 2, 16", WINDOW, "float16", "32 at a time, online 64 in 2 splits on", &[(40, 300)]),
+        (
+            "1, 1, 16, 64",
+            "1, \"m\", 1, 64",
+            "q, k, v",
+            "float16",
+            "16 at a time, online 64 in 64 splits on",
+            &[(1, 200)],
+        ),
+    ] {
+        let func = attention(q, kv, args, dtype);
+        assert!(plan(&func).contains(&format!("rows, {rows} tensor cores:")), "{}", plan(&func));
+        let last = |dims: &str, at: usize| dims.rsplit(", ").nth(at).unwrap().parse::<i64>().unwrap();
+        check(&func, [last(q, 1), last(kv, 1), last(q, 0)], lengths, false);
+    }
+}
+
 #[test]
 fn heads_that_share_keys() {
     let func = attention("1, \"n\", 4, 16", "1, \"m\", 2, 16", "q, k, v", "float16");

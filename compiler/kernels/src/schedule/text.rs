@@ -114,10 +114,13 @@ fn rows_text(
         if let Some((axis, grain)) = plan.parallel.filter(|_| number == 0) {
             write!(f, ", {} parallel {grain}", naming.rows(rows)[axis])?;
         }
-        if let Some(OnlinePlan { elements, splits }) = plan.online {
+        if let Some(OnlinePlan { elements, splits, tensor_cores }) = plan.online {
             write!(f, ", online {elements}")?;
             if splits > 1 {
                 write!(f, " in {splits} splits")?;
+            }
+            if tensor_cores {
+                write!(f, " on tensor cores")?;
             }
         }
         writeln!(f, ":")?;

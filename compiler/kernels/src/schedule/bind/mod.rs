@@ -1,9 +1,10 @@
 //! Binds the text of a plan to a kernel: resolves names, and checks that the loops can compute it.
 
+mod online;
 mod primitives;
 
 use super::{
-    Loop, OnlinePlan, PartPlan, Plan, RowsPlan, Rule, ScheduleContext, StagePlan, Staged,
+    Loop, PartPlan, Plan, RowsPlan, Rule, ScheduleContext, StagePlan, Staged,
     check::{Item, check, gpu::check_copy_loops},
     cpu::inner_plan,
     gpu,
@@ -241,7 +242,7 @@ struct BindRows<'a> {
 
 impl BindRows<'_> {
     fn rows(&self, text: &RowsText) -> Result<RowsPlan> {
-        let online = text.online.as_ref().map(|(elements, splits)| self.online(elements, splits.as_ref()));
+        let online = text.online.as_ref().map(|online| self.online(online));
         let online = online.transpose()?;
         let mut plan = RowsPlan { copied: Vec::new(), parallel: None, online, tiles: Vec::new() };
         for (number, copy) in &text.copied {
@@ -259,6 +260,10 @@ impl BindRows<'_> {
         }
         self.check_tiles(text)?;
         for (count, stages) in &text.tiles {
+            if online.is_some_and(|online| online.tensor_cores) {
+                plan.tiles.push((count.value, self.fragments(count, stages, &plan)?));
+                continue;
+            }
             let own = plan.sample(&rows, count.value);
             plan.tiles.push((count.value, self.tile(own, count, stages, online.map(|_| gpu::BLOCK_THREADS))?));
         }
@@ -348,43 +353,6 @@ impl BindRows<'_> {
                 let error = PlanError::new(last, "the number of rows is dynamic: some may be left");
                 Err(error.help("add `rows left, 1 at a time:` with a line for each stage"))
             }
-        }
-    }
-
-    /// Checks how an online softmax takes the elements of a row, and returns it.
-    fn online(&self, elements: &At<i64>, splits: Option<&At<i64>>) -> Result<OnlinePlan> {
-        let ctx = self.how.ctx;
-        let online = self.rows.online().filter(|_| ctx.gpu.is_some() && !ctx.strict_order);
-        let Some(online) = online else {
-            let message = "these rows cannot run as an online softmax";
-            let help = "only those around a softmax can, on a GPU and without --strict-order; leave out `online`";
-            return Err(PlanError::new(elements.span, message).help(help));
-        };
-        let range = 1..=gpu::MAX_SPLITS;
-        if let Some(splits) = splits.filter(|splits| !range.contains(&splits.value) || !online.can_be_split()) {
-            let message = format!("rows have up to {} splits, and nothing is computed before them", gpu::MAX_SPLITS);
-            return Err(PlanError::new(splits.span, message).help("leave out `in N splits`, or choose fewer"));
-        }
-        Ok(OnlinePlan { elements: elements.value, splits: splits.map_or(1, |splits| splits.value) })
-    }
-
-    /// Checks that a block of a GPU has one row, or a tile of an online softmax that fits.
-    fn check_block_rows(&self, text: &RowsText) -> Result<()> {
-        let is_plain = text.copied.is_empty() && text.parallel.is_none();
-        match (&text.tiles[..], text.online.as_ref().zip(self.rows.online())) {
-            ([(count, _)], Some(((elements, _), online))) if is_plain && count.value > 0 && elements.value > 0 => {
-                let limit = self.how.ctx.gpu.map_or(0, |gpu| i64::from(gpu.max_static_shared));
-                match self.rows.online_bytes(&online, (count.value, elements.value)) {
-                    Some(bytes) if bytes <= limit => Ok(()),
-                    _ => {
-                        let message = format!("the tile does not fit into {limit} bytes of shared memory");
-                        Err(PlanError::new(count.span, message).help("choose fewer rows or elements"))
-                    }
-                }
-            }
-            ([(count, _)], None) if count.value == 1 && is_plain => Ok(()),
-            _ => Err(PlanError::new(text.span, "a block of a GPU computes one row")
-                .help("write `rows, 1 at a time:` with a line for each stage")),
         }
     }
 

@@ -6,8 +6,7 @@ mod columns;
 mod contraction;
 mod elementwise;
 mod guard;
-mod online;
-mod online_loops;
+pub mod online;
 mod reductions;
 mod rows;
 pub mod tensor_cores;
@@ -26,8 +25,7 @@ use hammock_loopnest::{
 };
 
 pub use guard::Guard;
-pub use online::{MAX_SPLITS, MIN_SPLIT_TILES, RULE as ONLINE};
-pub use online_loops::stage_plan as online_stage_plan;
+pub use online::RULE as ONLINE;
 pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
 pub use vectors::{column_lanes, lanes as vector_lanes, load_lanes};
 

@@ -60,7 +60,7 @@ pub fn operands<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<[&'a Prim
 }
 
 /// Returns the dtype of sums of operands of a dtype, if tensor cores multiply these.
-fn sums(gpu: &Gpu, dtype: DType) -> Option<DType> {
+pub fn sums(gpu: &Gpu, dtype: DType) -> Option<DType> {
     let sums = match dtype {
         DType::FLOAT16 | DType::BFLOAT16 => DType::FLOAT32,
         DType::INT8 | DType::UINT8 => DType::INT32,

@@ -101,9 +101,16 @@ pub(super) struct RowsText {
     pub span: Span,
     pub copied: Vec<(At<usize>, CopyText)>,
     pub parallel: Option<(At<String>, At<i64>)>,
-    /// Elements at a time, and splits, of an online softmax.
-    pub online: Option<(At<i64>, Option<At<i64>>)>,
+    pub online: Option<OnlineText>,
     pub tiles: Vec<(At<i64>, Vec<StageText>)>,
+}
+
+/// How an online softmax takes the elements of a row.
+#[derive(Clone, Debug)]
+pub(super) struct OnlineText {
+    pub elements: At<i64>,
+    pub splits: Option<At<i64>>,
+    pub tensor_cores: Option<Span>,
 }
 
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Parses the parts of a kernel's plan: loops and copies.
 
 use super::{
-    At, Base, CopyText, ExplicitText, LoopText, PartText, PlanError, Result, RowsText, StageText,
+    At, Base, CopyText, ExplicitText, LoopText, OnlineText, PartText, PlanError, Result, RowsText, StageText,
     lines::{Cursor, Line},
     primitives::changes,
 };
@@ -214,7 +214,9 @@ impl Cursor<'_> {
             if splits.is_some() {
                 self.expect("splits")?;
             }
-            rows.online = Some((elements, splits));
+            let first = self.next;
+            let tensor_cores = self.takes(&["on", "tensor", "cores"]).then(|| self.since(first));
+            rows.online = Some(OnlineText { elements, splits, tensor_cores });
         } else if !left && self.takes(&[","]) {
             let axis = self.word("an axis of the rows")?;
             self.expect("parallel")?;

@@ -72,14 +72,18 @@ impl Rows {
         self.suits_tiles(online, MIN_TILE) || self.suits_tiles(online, (1, MIN_TILE.1))
     }
 
-    /// Returns true if tiles of some rows suit them: there are enough rows, which share elements if they are several, and
-    /// enough elements, and a tile fits into the shared memory of a GPU's block.
+    /// Returns true if tiles of some rows suit them, and a tile fits into the shared memory of a GPU's block.
     pub fn suits_tiles(&self, online: &Online, (rows, elements): (i64, i64)) -> bool {
+        self.fill_tiles(online, rows)
+            && self.online_bytes(online, (rows, elements)).is_some_and(|bytes| bytes <= MAX_TILE_BYTES)
+    }
+
+    /// Returns true if there are enough rows for a tile, which share elements if they are several, and enough elements.
+    pub fn fill_tiles(&self, online: &Online, rows: i64) -> bool {
         let is_long = |extent: &PrimExpr, count: i64| extent.as_int().is_none_or(|extent| extent >= count);
         self.extents().next_back().is_some_and(|extent| is_long(extent, rows))
             && (rows == 1 || self.share_elements(online, self.axes.len() - 1))
             && is_long(&self.online_extent(online), MIN_TILE.1)
-            && self.online_bytes(online, (rows, elements)).is_some_and(|bytes| bytes <= MAX_TILE_BYTES)
     }
 
     /// Tiles the longest of the row axes along which rows share elements.

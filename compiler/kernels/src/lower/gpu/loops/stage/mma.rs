@@ -153,18 +153,8 @@ impl ThreadCode<'_> {
         let at = at.moved_in_thread(of.axis, scaled(tile.expr(), LOADED_RESULTS)).moved_in_thread(of.axis, along_axis);
         let at = at.moved_in_thread(of.k, along_k).all();
         let element = of.operand.substitute(&substitution(&self.stage.axes, &at));
-        let address = PrimExpr::intrin("address_of", vec![element], DType::HANDLE);
-        let args = vec![
-            PrimExpr::bool(of.transposes),
-            PrimExpr::int32(4),
-            PrimExpr::str(".b16"),
-            of.registers.data.expr(),
-            scaled(tile.expr(), of.loaded),
-            address,
-            c(0),
-        ];
-        let load = PrimExpr::intrin("ptx_ldmatrix", args, of.registers.dtype);
-        Stmt::for_kind(tile, c(count), ForKind::Unrolled, Stmt::new(StmtKind::Evaluate(load)))
+        let load = load_matrices(&of.registers, scaled(tile.expr(), of.loaded), element, of.transposes);
+        Stmt::for_kind(tile, c(count), ForKind::Unrolled, load)
     }
 
     /// Returns the multiplications of all tiles of a warp, whose loops are from `tiles` on.
@@ -172,24 +162,32 @@ impl ThreadCode<'_> {
         let (row, column) = (Var::int64("row_tile"), Var::int64("column_tile"));
         let slot =
             sum(&scaled(row.expr(), self.slot_stride(tiles)), &scaled(column.expr(), self.slot_stride(tiles + 1)));
-        let (dtype, sum_dtype) = (mma_dtype(a.registers.dtype), mma_dtype(sums.dtype));
-        let [m, n] = MMA_TILE;
-        let shape = format!("m{m}n{n}k{}", mma_depth(a.registers.dtype));
-        let words = [&*shape, "row", "col", dtype, dtype, sum_dtype].map(PrimExpr::str);
-        let operands = [
-            a.registers.data.expr(),
-            scaled(row.expr(), a.loaded),
-            b.registers.data.expr(),
-            scaled(column.expr(), b.loaded / 2),
-            sums.data.expr(),
-            slot,
-            PrimExpr::bool(false),
-        ];
-        let mma = PrimExpr::intrin("ptx_mma", words.into_iter().chain(operands).collect(), sums.dtype);
-        let inner =
-            Stmt::for_kind(column, self.trip_count(tiles + 1), ForKind::Unrolled, Stmt::new(StmtKind::Evaluate(mma)));
+        let rows = (&a.registers, scaled(row.expr(), a.loaded));
+        let columns = (&b.registers, scaled(column.expr(), b.loaded / 2));
+        let mma = multiply(rows, columns, (sums, slot));
+        let inner = Stmt::for_kind(column, self.trip_count(tiles + 1), ForKind::Unrolled, mma);
         Stmt::for_kind(row, self.trip_count(tiles), ForKind::Unrolled, inner)
     }
+}
+
+/// Returns an `ldmatrix` of four matrices to registers from an index on. Each lane gives the first element of a row of one.
+pub fn load_matrices(to: &Buffer, at: PrimExpr, element: PrimExpr, transposes: bool) -> Stmt {
+    let address = PrimExpr::intrin("address_of", vec![element], DType::HANDLE);
+    let (data, count, words) = (to.data.expr(), PrimExpr::int32(4), PrimExpr::str(".b16"));
+    let args = vec![PrimExpr::bool(transposes), count, words, data, at, address, PrimExpr::int64(0)];
+    Stmt::new(StmtKind::Evaluate(PrimExpr::intrin("ptx_ldmatrix", args, to.dtype)))
+}
+
+/// Returns an `mma.sync` of registers, each from an index on: rows, columns, and the sums that it adds to.
+pub fn multiply(rows: (&Buffer, PrimExpr), columns: (&Buffer, PrimExpr), sums: (&Buffer, PrimExpr)) -> Stmt {
+    let (dtype, result) = (rows.0.dtype, sums.0.dtype);
+    let [m, n] = MMA_TILE;
+    let shape = format!("m{m}n{n}k{}", mma_depth(dtype));
+    let (dtype, sum_dtype) = (mma_dtype(dtype), mma_dtype(result));
+    let words = [&*shape, "row", "col", dtype, dtype, sum_dtype].map(PrimExpr::str);
+    let operands = [rows, columns, sums].into_iter().flat_map(|(buffer, at)| [buffer.data.expr(), at]);
+    let args = words.into_iter().chain(operands).chain([PrimExpr::bool(false)]).collect();
+    Stmt::new(StmtKind::Evaluate(PrimExpr::intrin("ptx_mma", args, result)))
 }
 
 /// Returns the name of a dtype in `ptx_mma`.

@@ -29,7 +29,9 @@ use hammock_ir::{
 use hammock_loopnest::{Stage, steps};
 use thread::ThreadCode;
 
-pub use cross_thread::combine;
+pub use cross_thread::{combine, combine_lanes};
+pub use mma::{load_matrices, multiply};
+pub use pipeline::call;
 
 /// Returns the device region of a stage.
 pub fn region(stage: &Stage, plan: &StagePlan) -> Stmt {
@@ -152,12 +154,12 @@ pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread
 }
 
 /// Returns `index * step`, folded.
-fn scaled(index: PrimExpr, step: i64) -> PrimExpr {
+pub fn scaled(index: PrimExpr, step: i64) -> PrimExpr {
     product(&index, &PrimExpr::int64(step))
 }
 
 /// Returns a sum, folded.
-fn sum(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+pub fn sum(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     match (a.as_int(), b.as_int()) {
         (Some(0), _) => b.clone(),
         (_, Some(0)) => a.clone(),

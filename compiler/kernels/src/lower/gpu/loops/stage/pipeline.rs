@@ -67,6 +67,6 @@ pub fn pipelined(
 }
 
 /// Returns a statement that calls an intrinsic without a result.
-fn call(name: &'static str, args: Vec<PrimExpr>) -> Stmt {
+pub fn call(name: &'static str, args: Vec<PrimExpr>) -> Stmt {
     Stmt::new(StmtKind::Evaluate(PrimExpr::intrin(name, args, DType::VOID)))
 }

@@ -1,7 +1,10 @@
 //! Loops of the stages of an online softmax on the threads of one block.
 
-use super::{BLOCK_THREADS, contraction, online::RULE, vectors};
-use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan};
+use super::RULE;
+use crate::schedule::{
+    Loop, LoopKind, ScheduleContext, StagePlan,
+    gpu::{BLOCK_THREADS, contraction, reduces_in_any_order, vectors},
+};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, intrinsics::WARP_THREADS},
@@ -42,7 +45,7 @@ pub fn fit_registers(stages: &[Stage], is_shared: &dyn Fn(&Buffer) -> bool, ctx:
 fn reduction(stage: &Stage, ctx: ScheduleContext) -> Option<(usize, Vec<usize>)> {
     let mut reduced = (0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce);
     let axis = reduced.next().filter(|_| reduced.next().is_none())?;
-    super::reduces_in_any_order(stage, &ctx).then(|| (axis, spatial(stage).collect()))
+    reduces_in_any_order(stage, &ctx).then(|| (axis, spatial(stage).collect()))
 }
 
 /// Returns the loops of a reduction of rows, each by several threads.

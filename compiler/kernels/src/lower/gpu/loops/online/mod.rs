@@ -3,12 +3,19 @@
 //! If rows are split, each block takes a part of the elements of its rows, and stores the maximum and the sums of that
 //! part in a workspace. A second region combines them.
 
+mod copies;
+mod fragments;
+mod tensor_cores;
+
 use super::{barrier, bound_loop, guarded, product, stage::thread_code, unravel};
 use crate::{
     lower::gpu::region::device_region,
     schedule::{
         LoopKind, OnlinePlan, ScheduleContext, StagePlan,
-        gpu::{BLOCK_THREADS, MIN_SPLIT_TILES, online_stage_plan},
+        gpu::{
+            BLOCK_THREADS,
+            online::{MIN_SPLIT_TILES, stage_plan},
+        },
     },
 };
 use hammock_ir::{
@@ -61,17 +68,14 @@ impl<'a> Regions<'a> {
         let (block, number) = (Var::int64("block"), Var::int64("tile"));
         let tile = self.tile(&block.expr(), &(number.expr() * PrimExpr::int64(self.how.elements)));
         let count = steps(&self.rows.online_extent(self.online), self.how.elements);
-        let body = self.block(&tile.buffers, |code| {
-            let elements = Stmt::serial(number, count, code.stages(&tile.body));
-            vec![code.stages(&tile.before), elements, code.stages(&tile.after)]
-        });
+        let body = self.elements(&tile, (number, count), &tile.after);
         device_region(bound_loop("blockIdx.x", block, self.blocks(), body))
     }
 
     /// Returns the region of blocks that compute parts of rows, and the one that combines their results.
     fn split_rows(&self) -> Stmt {
         let extent = self.rows.online_extent(self.online);
-        let OnlinePlan { elements, splits } = self.how;
+        let OnlinePlan { elements, splits, .. } = self.how;
         // A split has whole tiles, and there is one even if rows are empty.
         let tiles = at_least(MIN_SPLIT_TILES, steps(&extent, splits * elements));
         let part = product(&tiles, &PrimExpr::int64(elements));
@@ -84,10 +88,7 @@ impl<'a> Regions<'a> {
         let partials = tile.partials(&self.blocks(), splits);
         let own_tiles = steps(&part.clone().min(extent - first), elements);
         let stored: Vec<_> = tile.store_partials(&partials, (rows, split)).into_iter().map(unplanned).collect();
-        let body = self.block(&tile.buffers, |code| {
-            let elements = Stmt::serial(number, own_tiles, code.stages(&tile.body));
-            vec![code.stages(&tile.before), elements, code.stages(&stored)]
-        });
+        let body = self.elements(&tile, (number, own_tiles), &stored);
         let blocks = product(&self.blocks(), &count);
         let parts = device_region(bound_loop("blockIdx.x", block, blocks, body));
         let block = Var::int64("block");
@@ -115,6 +116,18 @@ impl<'a> Regions<'a> {
     /// Returns the number of blocks of rows.
     fn blocks(&self) -> PrimExpr {
         self.counts.iter().fold(PrimExpr::int64(1), |total, count| product(&total, count))
+    }
+
+    /// Returns the code of the threads of a block: a number of tiles of elements, and other stages after them.
+    fn elements(&self, tile: &OnlineTile, tiles: (Var, PrimExpr), after: &[(Option<usize>, Stage)]) -> Stmt {
+        if self.how.tensor_cores {
+            return tensor_cores::block(tile, self.row_count, tiles, after, self.choice);
+        }
+        let (number, count) = tiles;
+        self.block(&tile.buffers, |code| {
+            let elements = Stmt::serial(number, count, code.stages(&tile.body));
+            vec![code.stages(&tile.before), elements, code.stages(after)]
+        })
     }
 
     /// Returns the code of the threads of a block with buffers in shared memory.
@@ -172,7 +185,7 @@ impl Code<'_> {
 
     fn stage(&self, number: Option<usize>, stage: &Stage) -> Stmt {
         let is_shared = |buffer: &Buffer| self.shared.contains(buffer);
-        let own = number.is_none().then(|| online_stage_plan(stage, &is_shared, self.choice));
+        let own = number.is_none().then(|| stage_plan(stage, &is_shared, self.choice));
         let plan = own.as_ref().or(number.map(|number| &self.plans[number]));
         let Some(plan) = plan else { return Stmt::nop() };
         let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
