@@ -187,7 +187,7 @@ fn transposes_through_shared_memory() {
     let func = noalias(function(&[&a, &b], &[], vec![stage]));
     assert_eq!(
         plan(&func),
-        "transpose: v0 by 32 block, v1 by 32 block, copy of A as [v1, v0 padded 33] (cooperative_copy: v1 thread, v0 \
+        "transpose: v0 by 128 block, v1 by 32 block, copy of A as [v1, v0 padded 129] (cooperative_copy: v1 thread, v0 \
          thread), v0 by 8 unrolled, v0 thread, v1 thread\n"
     );
     for (n, m) in [(1, 1), (32, 32), (33, 65), (0, 5)] {
