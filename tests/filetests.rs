@@ -3,7 +3,8 @@
 //!
 //! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in
 //! their stages. For one that starts with `# plans: RULE`, it is the plans of the kernels with a stage that the rule
-//! schedules. `# stages: gpu TRANSFORM` and `# plans: gpu RULE` are for GPUs.
+//! schedules. `# stages: gpu TRANSFORM` and `# plans: gpu RULE` are for GPUs,
+//! `# plans: gpu tf32 RULE` for those that may multiply tf32.
 
 use hammock_compiler::{
     Build, Codegens, Dump, Evaluator, Failure, GPU_RULES, Gpu, Model, Options, Progress, RULES, ReadOptions,
@@ -66,21 +67,23 @@ type OfKernels = fn(&Path, String, &str) -> Result<String, Failure>;
 fn lowered<'a>(
     path: &Path,
     text: String,
-    gpu: Option<Gpu>,
+    gpu: Option<(Gpu, bool)>,
     progress: &'a mut dyn Progress,
 ) -> Result<Build<'a>, Failure> {
     let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text)?;
-    let options = Options { target: "x86-64-v4".into(), gpu, threads: 4, ..Options::default() };
+    let (gpu, allow_tf32) = gpu.map_or((None, false), |(gpu, allow_tf32)| (Some(gpu), allow_tf32));
+    let options = Options { target: "x86-64-v4".into(), gpu, allow_tf32, threads: 4, ..Options::default() };
     let mut build = Build::new(Model::from_text(source)?, options, progress);
     build.lower(&build.options().pipeline(), &mut Dump::default())?;
     Ok(build)
 }
 
-/// Returns the GPU that a file is for, if any, and the name of what it tests.
-fn for_machine(name: &str) -> (Option<Gpu>, &str) {
-    match name.strip_prefix("gpu ") {
-        Some(name) => (Some(Gpu::DEFAULT), name),
-        None => (None, name),
+/// Returns the GPU that a file is for, if any, with true if it may multiply tf32, and the name of what it tests.
+fn for_machine(name: &str) -> (Option<(Gpu, bool)>, &str) {
+    match (name.strip_prefix("gpu tf32 "), name.strip_prefix("gpu ")) {
+        (Some(name), _) => (Some((Gpu::DEFAULT, true)), name),
+        (None, Some(name)) => (Some((Gpu::DEFAULT, false)), name),
+        (None, None) => (None, name),
     }
 }
 

@@ -29,6 +29,7 @@ def compile(
     data_folders: Sequence[Path] | None = None,
     exec_mode: str = "bytecode",
     strict_order: bool = False,
+    allow_tf32: bool = False,
     bounds: str = "checked",
     plans: Path | None = None,
     tune: float | None = None,
@@ -66,6 +67,7 @@ def compile(
         share a scale.
       `exec_mode`: how graphs run: "bytecode", "compiled" to machine code, or "compiled=f,g" for these functions only.
       `strict_order`: keep the program's order of additions; slower.
+      `allow_tf32`: let tensor cores of a GPU multiply float32, rounded to tf32; much faster.
       `bounds`: "checked", or "unchecked" if the caller guarantees that every access is in bounds.
       `plans`: the path of a file of plans for kernels, as `hammock opt --print-plans` prints them.
       `tune`: time alternative plans for about this number of seconds, and keep the fastest; `tune_file` is a file of tuned
@@ -92,6 +94,7 @@ def compile(
         "threads": threads,
         "exec_mode": exec_mode,
         "strict_order": strict_order,
+        "allow_tf32": allow_tf32,
         "bounds": bounds,
         "plans": plans,
         "tune": tune,

@@ -128,6 +128,7 @@ def test_the_output_is_a_file_that_loads(tmp_path):
         ({"exec_mode": "reference"}, ValueError, "reference"),
         ({"bounds": "maybe"}, ValueError, "`bounds`"),
         ({"strict_order": "yes"}, TypeError, "`strict_order`"),
+        ({"allow_tf32": True}, ValueError, "`allow_tf32`"),
         ({"cache": "no"}, TypeError, "`cache`"),
         ({"plans": "/nowhere"}, FileNotFoundError, "plans"),
         ({"tune": 0}, ValueError, "`tune`"),

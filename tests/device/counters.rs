@@ -5,6 +5,7 @@ use crate::{
     draw::{Dim, Draw, Values},
     run::{compiled, for_device, parse},
 };
+use hammock_compiler::Options;
 use std::process::Command;
 
 /// The variable with the name of a case, in the process that runs it.
@@ -21,10 +22,12 @@ struct Counted {
     conflicts: u32,
     /// Launches.
     launches: usize,
+    /// True if tensor cores multiply tf32.
+    tf32: bool,
 }
 
 const fn counted(rule: &'static str, call: &'static str, params: &'static [(&'static str, &'static [i64])]) -> Counted {
-    Counted { rule, call, params, share: 950, conflicts: 0, launches: 1 }
+    Counted { rule, call, params, share: 950, conflicts: 0, launches: 1, tf32: false }
 }
 
 const F32: &str = "float32";
@@ -40,6 +43,7 @@ const CASES: &[Counted] = &[
     counted("transpose", "R.permute_dims(p0, axes=[0, 2, 3, 1])", &[(F32, &[2, 64, 16, 16])]),
     counted("transpose", "R.nn.relu(R.permute_dims(p0))", &[(F32, &[256, 128])]),
     // Consecutive threads of a tile of whole rows are in two of them.
+    counted("transpose", "R.permute_dims(p0)", &[(F32, &[127, 127])]).with_share(880),
     counted("transpose", "R.permute_dims(p0)", &[(F32, &[100, 33])]).with_conflicts(500),
     // Rows begin in the middle of sectors. Each warp stores a part of a row, and both its ends are parts of sectors.
     counted("transpose", "R.permute_dims(p0)", &[(F32, &[250, 131])]).with_share(880),
@@ -85,6 +89,11 @@ const CASES: &[Counted] = &[
     counted("contraction", "R.matmul(p0, p1)", &[(F32, &[64, 64]), (F32, &[64, 128])]),
     counted("contraction", "R.matmul(p0, p1)", &[(F32, &[256, 32]), (F32, &[32, 64])]),
     counted("contraction", "R.nn.relu(R.matmul(p0, p1))", &[(F32, &[2, 64, 32]), (F32, &[32, 64])]),
+    counted("tf32", "R.matmul(p0, p1)", &[(F32, &[128, 64]), (F32, &[64, 128])]).with_tf32(),
+    counted("tf32", "R.matmul(p0, R.permute_dims(p1))", &[(F32, &[128, 64]), (F32, &[128, 64])])
+        .with_launches(2)
+        .with_tf32(),
+    counted("tf32", "R.matmul(p0, p1)", &[(F32, &[-100, 40]), (F32, &[40, 72])]).with_tf32(),
 ];
 
 impl Counted {
@@ -94,6 +103,10 @@ impl Counted {
 
     const fn with_conflicts(self, conflicts: u32) -> Counted {
         Counted { conflicts, ..self }
+    }
+
+    const fn with_tf32(self) -> Counted {
+        Counted { tf32: true, ..self }
     }
 
     const fn with_share(self, share: u32) -> Counted {
@@ -112,7 +125,7 @@ impl Counted {
         draw.result(result);
         let case = draw.case();
         let (source, module) = parse(&case.text).unwrap();
-        compiled(&source, &module, for_device(2), &case.args).unwrap();
+        compiled(&source, &module, Options { allow_tf32: self.tf32, ..for_device(2) }, &case.args).unwrap();
     }
 }
 
@@ -150,6 +163,7 @@ fn rules_transfer_what_they_use() {
         if share * 1000.0 < f64::from(case.share)
             || conflicts * 1000.0 > f64::from(case.conflicts)
             || launches != case.launches
+            || case.tf32 && all("mma") == 0.0
         {
             worse.push(format!("{row}, {launches} launches"));
         }

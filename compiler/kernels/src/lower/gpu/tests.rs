@@ -30,7 +30,8 @@ fn lowered_with(func: &PrimFunc, plan: Option<&str>) -> GpuKernel {
     let target = Target::baseline();
     let plans = plan.map(|plan| Plans::read(&format!("main:\n    {plan}\n")).unwrap());
     let plan = plans.as_ref().and_then(|plans| plans.of("main"));
-    lower_gpu(func, Options { plan, ..Options::new(&target) }, &Gpu::DEFAULT).unwrap_or_else(|e| panic!("{e}"))
+    lower_gpu(func, Options { plan, allow_tf32: true, ..Options::new(&target) }, &Gpu::DEFAULT)
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Returns the plan of a function, without remarks.

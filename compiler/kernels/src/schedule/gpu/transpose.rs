@@ -15,6 +15,8 @@ const TILE: i64 = 32;
 const LONG_TILE: i64 = 128;
 /// Maximum extent of rows that a tile has as a whole, so that a block accesses contiguous memory wherever they begin.
 const MAX_WHOLE: i64 = 128;
+/// Maximum bytes of a tile, so that an SM holds several.
+const MAX_TILE_BYTES: i64 = 32 << 10;
 /// Bytes of a sector, the unit of transfers with memory.
 const SECTOR_BYTES: i64 = 32;
 /// Rows of a tile that the threads of a block access at once.
@@ -55,12 +57,13 @@ fn plan(stage: &Stage) -> Option<Loops> {
     let bytes = part.dtype().bytes() as i64;
     let is_ragged = |axis: usize| stage.axes[axis].extent.as_int().is_none_or(|n| n * bytes % SECTOR_BYTES != 0);
     let whole = |axis: usize| stage.axes[axis].extent.as_int().filter(|n| *n <= MAX_WHOLE && is_ragged(axis));
-    let columns = whole(stored).unwrap_or(TILE);
     let rows = match whole(read) {
         Some(extent) => (extent + ROWS - 1) / ROWS * ROWS,
         None if is_ragged(read) => LONG_TILE,
         None => TILE,
     };
+    let fits = |columns: &i64| columns * padded(rows, *columns, bytes) * bytes <= MAX_TILE_BYTES;
+    let columns = whole(stored).filter(fits).unwrap_or(TILE);
     let block = |axis, step| Loop { axis, step, kind: LoopKind::Block };
     let thread = |axis| Loop { axis, step: 1, kind: LoopKind::Thread };
     let mut loops: Vec<Loop> = others.into_iter().map(|axis| block(axis, 1)).collect();
