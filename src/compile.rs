@@ -115,6 +115,10 @@ pub struct CodeArgs {
     /// not use Winograd convolution; slower
     #[arg(long)]
     pub strict_order: bool,
+    /// Let tensor cores of a GPU multiply float32: operands are rounded to tf32, with 10 bits of mantissa instead of 23, and
+    /// sums are float32; much faster
+    #[arg(long, conflicts_with = "strict_order")]
+    pub allow_tf32: bool,
     #[command(flatten)]
     pub quantize: QuantizeFlags,
     #[command(flatten)]
@@ -140,7 +144,7 @@ impl CodeArgs {
         let defaults = Options::default();
         Ok(Options {
             target: self.target.cpu()?,
-            gpu: self.target.gpu()?,
+            gpu: self.target.gpu_for(self.allow_tf32)?,
             libraries: self.target.libraries(self.strict_order)?,
             level: self.level.unwrap_or(defaults.level),
             passes: read_pipeline(&self.passes)?,
@@ -149,6 +153,7 @@ impl CodeArgs {
             exec_mode: self.exec_mode.as_deref().unwrap_or("bytecode").parse()?,
             bounds: if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked },
             strict_order: self.strict_order,
+            allow_tf32: self.allow_tf32,
             plans: self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new),
             tuned: self.tune.read()?,
             sizes: self.tune.sizes.sizes(),
@@ -167,7 +172,7 @@ impl CodeArgs {
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
-    pub fn of_kernels(&self) -> [(&'static str, bool); 8] {
+    pub fn of_kernels(&self) -> [(&'static str, bool); 9] {
         let [tune, tune_file, sizes] = self.tune.given();
         let [target, target_cpu] = self.target.given();
         [
@@ -179,6 +184,7 @@ impl CodeArgs {
             ("--plan", self.plan.is_some()),
             ("--bounds", self.bounds != BoundsMode::Checked),
             ("--strict-order", self.strict_order),
+            ("--allow-tf32", self.allow_tf32),
         ]
     }
 

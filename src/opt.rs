@@ -90,6 +90,9 @@ pub struct Opt {
     /// Print plans that keep the order of additions, as for `compile --strict-order`
     #[arg(long, requires = "of_plans")]
     strict_order: bool,
+    /// Print plans whose tensor cores multiply float32 as tf32, as for `compile --allow-tf32`
+    #[arg(long, requires = "of_plans", conflicts_with = "strict_order")]
+    allow_tf32: bool,
     /// Write `--memory-plan-out` as JSON
     #[arg(long, requires = "memory_plan_out")]
     json: bool,
@@ -252,12 +255,13 @@ impl Opt {
         Ok(Options {
             level: self.level.unwrap_or(defaults.level),
             target: self.target.cpu()?,
-            gpu: self.target.gpu()?,
+            gpu: self.target.gpu_for(self.allow_tf32)?,
             libraries: self.target.libraries(self.strict_order)?,
             threads: self.threads.map_or(defaults.threads, usize::from),
             quantization: self.quantize.quantization(),
             explain_fusion: self.watch.explain_fusion,
             strict_order: self.strict_order,
+            allow_tf32: self.allow_tf32,
             plans: self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new),
             tuned,
             sizes,

@@ -50,6 +50,13 @@ impl TargetFlags {
         }
     }
 
+    /// The GPU that `--target` names; `--allow-tf32` needs one.
+    pub fn gpu_for(&self, allow_tf32: bool) -> Result<Option<Gpu>, Failure> {
+        let gpu = self.gpu()?;
+        refuse(&[("--allow-tf32", allow_tf32 && gpu.is_none())], "only GPUs multiply tf32, and `--target` names none")?;
+        Ok(gpu)
+    }
+
     /// The CPU, one of [`targets`]. Warns about the deprecated spelling.
     pub fn cpu(&self) -> Result<String, Failure> {
         if let Some(cpu) = self.deprecated_cpu() {

@@ -4,7 +4,8 @@
 //!
 //! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in
 //! their stages. For one that starts with `# plans: RULE`, it is the plans of the kernels with a stage that the rule
-//! schedules. `# stages: gpu TRANSFORM` and `# plans: gpu RULE` are for GPUs.
+//! schedules. `# stages: gpu TRANSFORM` and `# plans: gpu RULE` are for GPUs,
+//! `# plans: gpu tf32 RULE` for those that may multiply tf32.
 
 use hammock_compiler::{
     Build, Codegens, Dump, Evaluator, Failure, GPU_RULES, Gpu, Model, Options, Progress, RULES, ReadOptions,
@@ -41,7 +42,7 @@ fn run(path: &Path) -> String {
         }
     }
     let passes = text.lines().next().and_then(|l| l.strip_prefix("# opt:")).expect("the first line is `# opt: PASSES`");
-    let (gpu, passes) = with_gpu(passes.trim());
+    let (gpu, passes) = for_machine(passes.trim());
     let passes = passes.to_owned();
     let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text).unwrap();
     let mut module = match read_text(&source, &ReadOptions::default()) {
@@ -49,6 +50,7 @@ fn run(path: &Path) -> String {
         Err(failure) => return failure.render(false),
     };
     verify(&module, "as written", path);
+    let gpu = gpu.map(|(gpu, _)| gpu);
     let (options, evaluator) = (Options { gpu, ..Options::default() }, Evaluator::new());
     let codegens = Codegens::default();
     // A fixed target, so plans do not depend on the machine.
@@ -61,14 +63,6 @@ fn run(path: &Path) -> String {
     module_text(&module, &PrintOptions::default())
 }
 
-/// Returns the GPU that a file is for, if any, and what follows in its first line.
-fn with_gpu(head: &str) -> (Option<Gpu>, &str) {
-    match head.strip_prefix("gpu ") {
-        Some(rest) => (Some(Gpu::DEFAULT), rest),
-        None => (None, head),
-    }
-}
-
 /// Returns the snapshot of a file with this text, for a transform or rule of this name.
 type OfKernels = fn(&Path, String, &str) -> Result<String, Failure>;
 
@@ -76,20 +70,30 @@ type OfKernels = fn(&Path, String, &str) -> Result<String, Failure>;
 fn lowered<'a>(
     path: &Path,
     text: String,
-    gpu: Option<Gpu>,
+    gpu: Option<(Gpu, bool)>,
     progress: &'a mut dyn Progress,
 ) -> Result<Build<'a>, Failure> {
     let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text)?;
-    let options = Options { target: "x86-64-v4".into(), gpu, threads: 4, ..Options::default() };
+    let (gpu, allow_tf32) = gpu.map_or((None, false), |(gpu, allow_tf32)| (Some(gpu), allow_tf32));
+    let options = Options { target: "x86-64-v4".into(), gpu, allow_tf32, threads: 4, ..Options::default() };
     let mut build = Build::new(Model::from_text(source)?, options, progress);
     build.lower(&build.options().pipeline(), &mut Dump::default())?;
     Ok(build)
 }
 
+/// Returns the GPU that a file is for, if any, with true if it may multiply tf32, and the name of what it tests.
+fn for_machine(name: &str) -> (Option<(Gpu, bool)>, &str) {
+    match (name.strip_prefix("gpu tf32 "), name.strip_prefix("gpu ")) {
+        (Some(name), _) => (Some((Gpu::DEFAULT, true)), name),
+        (None, Some(name)) => (Some((Gpu::DEFAULT, false)), name),
+        (None, None) => (None, name),
+    }
+}
+
 /// The lines that a transform of stages changes in the kernels of a model.
 fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure> {
     let mut progress = NoProgress;
-    let (gpu, transform) = with_gpu(transform);
+    let (gpu, transform) = for_machine(transform);
     let build = lowered(path, text, gpu, &mut progress)?;
     let count = TRANSFORMS.iter().position(|known| known.name == transform).expect("a transform of stages");
     let Model { module, source, .. } = build.model();
@@ -106,7 +110,7 @@ fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure
 
 /// The plans of the kernels with a stage that a rule schedules.
 fn plans(path: &Path, text: String, rule: &str) -> Result<String, Failure> {
-    let (gpu, rule) = with_gpu(rule);
+    let (gpu, rule) = for_machine(rule);
     let is_known = match gpu {
         Some(_) => GPU_RULES.iter().any(|known| known.name == rule),
         None => RULES.iter().any(|known| known.name == rule),

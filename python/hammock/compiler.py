@@ -30,6 +30,7 @@ def compile(
     exec_mode: str = "bytecode",
     strict_order: bool = False,
     libs: Sequence[str] = (),
+    allow_tf32: bool = False,
     bounds: str = "checked",
     plans: Path | None = None,
     tune: float | None = None,
@@ -68,6 +69,7 @@ def compile(
       `exec_mode`: how graphs run: "bytecode", "compiled" to machine code, or "compiled=f,g" for these functions only.
       `strict_order`: keep the program's order of additions; slower.
       `libs`: libraries of the GPU's vendor that compute what they can: ["cublas"] for matmuls.
+      `allow_tf32`: let tensor cores of a GPU multiply float32, rounded to tf32; much faster.
       `bounds`: "checked", or "unchecked" if the caller guarantees that every access is in bounds.
       `plans`: the path of a file of plans for kernels, as `hammock opt --print-plans` prints them.
       `tune`: time alternative plans for about this number of seconds, and keep the fastest; `tune_file` is a file of tuned
@@ -95,6 +97,7 @@ def compile(
         "exec_mode": exec_mode,
         "strict_order": strict_order,
         "libs": ir.to_list("libs", libs),
+        "allow_tf32": allow_tf32,
         "bounds": bounds,
         "plans": plans,
         "tune": tune,

@@ -131,6 +131,7 @@ def test_the_output_is_a_file_that_loads(tmp_path):
         ({"libs": ["cublas"]}, hammock.CompileError, "cublas"),
         ({"libs": ["mkl"], "target": "cuda"}, hammock.CompileError, "mkl"),
         ({"libs": 3}, TypeError, "`libs`"),
+        ({"allow_tf32": True}, ValueError, "`allow_tf32`"),
         ({"cache": "no"}, TypeError, "`cache`"),
         ({"plans": "/nowhere"}, FileNotFoundError, "plans"),
         ({"tune": 0}, ValueError, "`tune`"),

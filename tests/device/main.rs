@@ -15,6 +15,7 @@ mod rng;
 mod run;
 mod schedules;
 mod splits;
+mod tf32;
 
 /// Cases of a class that a test without `CASES` runs.
 const CASES: u64 = 10;

@@ -38,6 +38,7 @@ pub fn options(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Options> {
         exec_mode: exec_mode(&keywords)?.map_err(fail)?,
         bounds: bounds(&keywords)?,
         strict_order,
+        allow_tf32: keywords.is_on("allow_tf32")?,
         plans: plans(&keywords)?.map(|path| PlanFile::read(&path)).transpose().map_err(fail)?.map(Arc::new),
         tuned: tuned(&keywords)?.map(|path| PlanFile::read_records(&path)).transpose().map_err(fail)?.map(Arc::new),
         sizes: sizes(&keywords)?,
@@ -45,6 +46,10 @@ pub fn options(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Options> {
         external_weights: external_weights(&keywords)?,
         ..defaults
     };
+    if options.allow_tf32 && (options.gpu.is_none() || options.strict_order) {
+        let message = "`allow_tf32` is for tensor cores of GPUs, without `strict_order`; pass `target=\"cuda\"`";
+        return Err(PyValueError::new_err(message));
+    }
     match versions(&keywords)? {
         versions if versions.is_empty() => Ok(Options { target, ..options }),
         _ if target != "native" || options.gpu.is_some() => {

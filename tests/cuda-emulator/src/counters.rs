@@ -3,7 +3,7 @@
 use crate::lanes::{Lanes, lanes};
 
 /// Bytes of a sector, the unit of transfers with global memory.
-const SECTOR: u64 = 32;
+pub const SECTOR: u64 = 32;
 /// Bytes of a word of a shared-memory bank.
 const WORD: u64 = 4;
 
@@ -16,6 +16,10 @@ pub struct Counters {
     pub global_transactions: u64,
     /// Bytes of global memory that threads asked for.
     pub global_bytes: u64,
+    /// Transactions of 32 bytes between L1 and L2: those of loads that [L1](crate::l1) does not serve, and of stores.
+    pub l2_transactions: u64,
+    /// Bytes of these that threads asked for.
+    pub l2_bytes: u64,
     /// Accesses of shared memory by warps.
     pub shared_accesses: u64,
     /// Extra cycles of accesses of shared memory because lanes address different words of a bank.
@@ -27,13 +31,21 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The share of bytes transferred with global memory that threads asked for; 1 if none were.
+    /// The share of the bytes that warps transfer with global memory or L1, each for itself, that threads asked for; 1
+    /// if none were.
     pub fn coalescing(&self) -> f64 {
-        if self.global_transactions == 0 {
-            return 1.0;
-        }
-        self.global_bytes as f64 / (SECTOR * self.global_transactions) as f64
+        share(self.global_bytes, self.global_transactions)
     }
+
+    /// The share of the bytes transferred with L2 that threads asked for; 1 if none were.
+    pub fn l2_share(&self) -> f64 {
+        share(self.l2_bytes, self.l2_transactions)
+    }
+}
+
+/// The share of the bytes of transactions that threads asked for.
+fn share(bytes: u64, transactions: u64) -> f64 {
+    if transactions == 0 { 1.0 } else { bytes as f64 / (SECTOR * transactions) as f64 }
 }
 
 /// What a warp's access of global memory transfers.

@@ -19,6 +19,7 @@ pub mod arith;
 pub mod counters;
 pub mod driver;
 pub mod fault;
+pub mod l1;
 pub mod lanes;
 pub mod library;
 pub mod machine;

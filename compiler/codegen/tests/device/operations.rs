@@ -241,6 +241,13 @@ fn tensor_cores_multiply() {
             DType::FLOAT32,
             "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
         ),
+        (
+            DType::FLOAT32,
+            ["m16n8k8", "tf32", "fp32"],
+            DType::FLOAT32,
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+        ),
+        (DType::FLOAT32, ["m16n8k8", "tf32", "fp32"], DType::FLOAT32, "cvt.rna.tf32.f32"),
         (DType::INT8, ["m16n8k32", "int8", "int32"], DType::INT32, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
         (DType::UINT8, ["m16n8k32", "uint8", "int32"], DType::INT32, "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"),
     ];

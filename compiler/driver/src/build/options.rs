@@ -43,6 +43,8 @@ pub struct Options {
     pub bounds: Bounds,
     /// True if reductions keep the program's order of operations.
     pub strict_order: bool,
+    /// True if tensor cores of a GPU may multiply float32 elements rounded to tf32, with sums of float32.
+    pub allow_tf32: bool,
     /// Plans of kernels by name; rules choose plans for the others.
     pub plans: Option<Arc<PlanFile>>,
     /// Tuned plans, for kernels without one in `plans`: see [`PlanFile::read_records`].
@@ -93,6 +95,7 @@ impl Default for Options {
             exec_mode: ExecMode::default(),
             bounds: Bounds::default(),
             strict_order: false,
+            allow_tf32: false,
             plans: None,
             tuned: None,
             sizes: Sizes::default(),

@@ -128,10 +128,10 @@ impl Compiler<'_> {
 
     /// Keys of a kernel: without names, and with the names that its messages may contain.
     fn keys(self, name: &str, func: &mut PrimFunc, options: hammock_kernels::Options<'_>) -> [Key; 2] {
-        let hammock_kernels::Options { target, gpu, checked, strict_order, plan, locate } = options;
+        let hammock_kernels::Options { target, gpu, checked, strict_order, allow_tf32, plan, locate } = options;
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
-        facts.text(&format!("{:?}", (target, gpu, checked, strict_order, self.level, self.host, plan)));
+        facts.text(&format!("{:?}", (target, gpu, checked, strict_order, allow_tf32, self.level, self.host, plan)));
         // The symbol is a name too, and an attribute.
         let symbol = func.attrs.remove("global_symbol");
         hash::kernel(func, &mut facts);

@@ -126,7 +126,7 @@ pub fn map_kernels<T: Send>(
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
         options.stop.check()?;
-        let (checked, strict_order) = (checked(options), options.strict_order);
+        let (checked, &Options { strict_order, allow_tf32, .. }) = (checked(options), options);
         let mut file = None;
         let func = hammock_kernels::inline_calls(func, &|name| module.tir(name), &location).map_err(CompileError::from);
         let result = func.and_then(|func| {
@@ -141,8 +141,8 @@ pub fn map_kernels<T: Send>(
             file = found.map(|(file, _)| file);
             let plan = found.map(|(_, plan)| plan);
             let gpu = gpu::gpu_of(&func, options);
-            let options =
-                hammock_kernels::Options { target: &target, gpu, checked, strict_order, plan, locate: &location };
+            let (target, locate) = (&target, &location);
+            let options = hammock_kernels::Options { target, gpu, checked, strict_order, allow_tf32, plan, locate };
             f(name, func.into_owned(), options)
         });
         result.map_err(|error| {

@@ -180,7 +180,8 @@ impl Search<'_> {
         let plans = Plans::read_numbered(&format!("f:\n{lines}")).ok()?;
         let (checked, strict_order) = (kernels::checked(self.options), self.options.strict_order);
         let (target, locate) = (&self.target, &|_| None);
-        Some(f(hammock_kernels::Options { target, gpu: None, checked, strict_order, plan: plans.of("f"), locate }))
+        let own = hammock_kernels::Options { checked, strict_order, ..hammock_kernels::Options::new(target) };
+        Some(f(hammock_kernels::Options { plan: plans.of("f"), locate, ..own }))
     }
 
     /// Machine code for plans, on all cores; none for those that cannot be compiled.

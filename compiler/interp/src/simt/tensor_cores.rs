@@ -16,6 +16,8 @@ struct Mma {
     depth: usize,
     operands: DType,
     sums: DType,
+    /// True if operands are rounded to tf32.
+    is_tf32: bool,
 }
 
 impl Mma {
@@ -25,7 +27,15 @@ impl Mma {
         let operands = dtype(a?).filter(|_| a == b)?;
         let (rows, depth) = shape?.split_once("n8k")?;
         let depth = depth.parse().ok().filter(|depth| rows == "m16" && [8, 16, 32].contains(depth))?;
-        Some(Mma { depth, operands, sums: dtype(c?)? })
+        Some(Mma { depth, operands, sums: dtype(c?)?, is_tf32: a == Some("tf32") })
+    }
+
+    /// Returns an operand as it is multiplied.
+    fn rounded(&self, value: Value) -> Value {
+        match value {
+            Value::Float(float) if self.is_tf32 => Value::Float(f64::from(round_to_tf32(float as f32))),
+            value => value,
+        }
     }
 
     /// Elements of a register.
@@ -52,12 +62,21 @@ fn in_c(lane: usize, element: usize) -> (usize, usize) {
     (lane / 4 + 8 * (element / 2), lane % 4 * 2 + element % 2)
 }
 
+/// Rounds to ten bits of the mantissa, the nearest value, ties away from zero.
+fn round_to_tf32(value: f32) -> f32 {
+    const DROPPED: u32 = 13;
+    match value.is_finite() {
+        true => f32::from_bits((value.to_bits() + (1 << (DROPPED - 1))) & !((1 << DROPPED) - 1)),
+        false => value,
+    }
+}
+
 /// Returns the dtype of a name in `ptx_mma`.
 fn dtype(name: &str) -> Option<DType> {
     Some(match name {
         "fp16" => DType::FLOAT16,
         "bf16" => DType::BFLOAT16,
-        "fp32" => DType::FLOAT32,
+        "fp32" | "tf32" => DType::FLOAT32,
         "int8" => DType::INT8,
         "uint8" => DType::UINT8,
         "int32" => DType::INT32,
@@ -108,8 +127,11 @@ impl Interpreter {
             let b = own.element(b, b_index, mma.operands)?;
             let c = own.element(c, c_index, mma.sums)?;
             let per_lane = mma.depth / 2;
-            let a = own.load_all(a, per_lane, mma.operands)?;
-            let b = own.load_all(b, per_lane / 2, mma.operands)?;
+            let load = |from, count| -> Result<Vec<Value>, Fault> {
+                let values = own.load_all(from, count, mma.operands)?;
+                Ok(values.into_iter().map(|value| mma.rounded(value)).collect())
+            };
+            let (a, b) = (load(a, per_lane)?, load(b, per_lane / 2)?);
             lanes[number] = Some((a, b, own.load_all(c, 4, mma.sums)?));
             Ok(Flow::Next)
         })?;

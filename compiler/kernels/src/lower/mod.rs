@@ -50,6 +50,8 @@ pub struct Options<'a> {
     pub checked: bool,
     /// True if reductions keep their source order, which forbids vectorizing along the reduction axis.
     pub strict_order: bool,
+    /// True if tensor cores of a GPU may multiply float32 elements rounded to tf32, with sums of float32.
+    pub allow_tf32: bool,
     /// Plan that overrides the choice of the rules.
     pub plan: Option<&'a ParsedPlan>,
     /// Returns the source location of a span (`model.py:12`), for messages at run time.
@@ -59,11 +61,20 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// Options for checked kernels, whose messages name no source lines.
     pub fn new(target: &'a Target) -> Self {
-        Options { target, gpu: None, checked: true, strict_order: false, plan: None, locate: &|_| None }
+        Options {
+            target,
+            gpu: None,
+            checked: true,
+            strict_order: false,
+            allow_tf32: false,
+            plan: None,
+            locate: &|_| None,
+        }
     }
 
     fn planner(&self) -> Planner<'a> {
-        let choice = ScheduleContext { target: self.target, gpu: self.gpu, strict_order: self.strict_order };
+        let Options { target, gpu, strict_order, allow_tf32, .. } = *self;
+        let choice = ScheduleContext { target, gpu, strict_order, allow_tf32 };
         Planner { choice, written: self.plan }
     }
 }

@@ -15,6 +15,8 @@ pub struct ScheduleContext<'a> {
     pub gpu: Option<&'a Gpu>,
     /// True if reductions must combine elements in program order.
     pub strict_order: bool,
+    /// True if tensor cores may multiply float32, rounded to tf32.
+    pub allow_tf32: bool,
 }
 
 impl ScheduleContext<'_> {

@@ -215,11 +215,21 @@ impl Failure {
 
 /// Returns a launch with its counters as a line of JSON. Names of kernels need no escapes.
 fn counters_line(call: &KernelCall, counters: &Counters) -> String {
-    let Counters { instructions, global_transactions, global_bytes, shared_accesses, bank_conflicts, mma, barriers } =
-        counters;
+    let Counters {
+        instructions,
+        global_transactions,
+        global_bytes,
+        l2_transactions,
+        l2_bytes,
+        shared_accesses,
+        bank_conflicts,
+        mma,
+        barriers,
+    } = counters;
     format!(
         "{{\"kernel\":\"{}\",\"grid\":{:?},\"block\":{:?},\"shared_bytes\":{},\"instructions\":{instructions},\
          \"global_transactions\":{global_transactions},\"global_bytes\":{global_bytes},\"coalescing\":{:.4},\
+         \"l2_transactions\":{l2_transactions},\"l2_bytes\":{l2_bytes},\"l2_share\":{:.4},\
          \"shared_accesses\":{shared_accesses},\"bank_conflicts\":{bank_conflicts},\"mma\":{mma},\
          \"barriers\":{barriers},\"launch\":{}}}\n",
         call.kernel,
@@ -227,6 +237,7 @@ fn counters_line(call: &KernelCall, counters: &Counters) -> String {
         call.block,
         call.shared_bytes,
         counters.coalescing(),
+        counters.l2_share(),
         call.launch,
     )
 }

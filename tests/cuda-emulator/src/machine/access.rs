@@ -14,13 +14,28 @@ use crate::{
 };
 
 impl Grid<'_> {
-    /// Counts a warp's access, which has succeeded, by the memories that the lanes address.
-    pub(super) fn count_access(&mut self, mask: u32, space: Space, addresses: &Lanes, bytes: u32) {
+    /// Counts a warp's access, which has succeeded, by the memories that the lanes address. `cached_for`: the warp, if L1
+    /// serves it.
+    pub(super) fn count_access(
+        &mut self,
+        mask: u32,
+        space: Space,
+        addresses: &Lanes,
+        (bytes, cached_for): (u32, Option<u32>),
+    ) {
         let in_space = |wanted: Space| lanes::filter(mask, |lane| resolve(space, addresses[lane]).0 == wanted);
         if matches!(space, Space::Generic | Space::Global) {
-            let traffic = global_traffic(in_space(Space::Global), addresses, bytes);
+            let global = in_space(Space::Global);
+            let traffic = global_traffic(global, addresses, bytes);
             self.counters.global_transactions += traffic.transactions;
             self.counters.global_bytes += traffic.bytes;
+            match cached_for {
+                Some(warp) => self.l1.load(warp, global, addresses, bytes),
+                None => {
+                    self.counters.l2_transactions += traffic.transactions;
+                    self.counters.l2_bytes += traffic.bytes;
+                }
+            }
         }
         if matches!(space, Space::Generic | Space::Shared) {
             let shared = in_space(Space::Shared);
@@ -71,7 +86,8 @@ impl Grid<'_> {
                 warp.registers[*dst as usize][lane] = value;
             }
         }
-        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
+        let cached_for = (access.order == Order::Weak).then_some(warp.index);
+        self.count_access(turn.mask, access.address.space, &addresses, (size as u32, cached_for));
         Ok(())
     }
 
@@ -121,7 +137,7 @@ impl Grid<'_> {
             }
             self.store(block, by, space, address, &bytes[..size])?;
         }
-        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
+        self.count_access(turn.mask, access.address.space, &addresses, (size as u32, None));
         Ok(())
     }
 }

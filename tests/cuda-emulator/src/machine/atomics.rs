@@ -43,7 +43,7 @@ impl Grid<'_> {
                 warp.registers[*dst as usize][lane] = old;
             }
         }
-        self.count_access(turn.mask, access.address.space, &addresses, access.bytes);
+        self.count_access(turn.mask, access.address.space, &addresses, (access.bytes, None));
         Ok(())
     }
 }

@@ -101,6 +101,9 @@ impl Grid<'_> {
             self.release_barriers(&mut block);
         }
         self.clocks.end_block(number);
+        let fetched = self.l1.end_block();
+        self.counters.l2_transactions += fetched.transactions;
+        self.counters.l2_bytes += fetched.bytes;
         Ok(())
     }
 

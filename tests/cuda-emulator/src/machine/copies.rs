@@ -117,8 +117,8 @@ impl Grid<'_> {
             read.map_err(|kind| Stop { kind: Box::new(kind), lane })?;
             warp.copies.pending.push(copy);
         }
-        self.count_access(reading, Space::Global, &sources, bytes);
-        self.count_access(turn.mask, Space::Shared, &targets, bytes);
+        self.count_access(reading, Space::Global, &sources, (bytes, None));
+        self.count_access(turn.mask, Space::Shared, &targets, (bytes, None));
         Ok(())
     }
 

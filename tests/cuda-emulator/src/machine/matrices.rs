@@ -92,7 +92,7 @@ impl Grid<'_> {
             let by = ThreadAccess { thread, lane, kind: AccessKind::Read, line: turn.instruction.line };
             self.load(block, by, Space::Shared, offsets[lane], row)?;
         }
-        self.count_access(u32::MAX >> (32 - count), Space::Shared, &offsets, ROW as u32);
+        self.count_access(u32::MAX >> (32 - count), Space::Shared, &offsets, (ROW as u32, None));
         Ok(rows)
     }
 
@@ -110,7 +110,7 @@ impl Grid<'_> {
             let by = ThreadAccess { thread, lane, kind: AccessKind::Write, line: turn.instruction.line };
             self.store(block, by, Space::Shared, offsets[lane], row)?;
         }
-        self.count_access(u32::MAX >> (32 - rows.len()), Space::Shared, &offsets, ROW as u32);
+        self.count_access(u32::MAX >> (32 - rows.len()), Space::Shared, &offsets, (ROW as u32, None));
         Ok(())
     }
 }

@@ -35,6 +35,7 @@ mod warp;
 use crate::{
     counters::Counters,
     fault::{Fault, FaultKind},
+    l1::L1,
     memory::Memory,
     ptx::{Kernel, Module, op::Code},
     shadow::{Clocks, Shadow},
@@ -87,6 +88,8 @@ struct Grid<'a> {
     /// Accesses of global memory.
     shadow: Shadow,
     read_only: ReadOnly,
+    /// L1, for the loads of the block that runs.
+    l1: L1,
     counters: Counters,
     random: fastrand::Rng,
 }
@@ -130,6 +133,7 @@ pub fn run(launch: &Launch<'_>, memory: &mut Memory) -> Result<Counters, Box<Fau
         clocks: Clocks::default(),
         shadow: Shadow::of_global(),
         read_only: ReadOnly::default(),
+        l1: L1::default(),
         counters: Counters::default(),
         random: fastrand::Rng::with_seed(launch.seed),
     };

@@ -99,6 +99,7 @@ pub fn mma(shape: &str, operands: &str, sums: &str) -> Option<Mma> {
         ("m16n8k8", "fp16", "fp32") => ("f32.f32", pair, Ty::FLOAT, 2),
         ("m16n8k16", "bf16", "fp32") => ("bf16", Ty::I32, Ty::FLOAT, 4),
         ("m16n8k8", "bf16", "fp32") => ("bf16", Ty::I32, Ty::FLOAT, 2),
+        ("m16n8k8", "tf32", "fp32") => ("tf32", Ty::I32, Ty::FLOAT, 4),
         ("m16n8k32", "int8", "int32") => ("s8", Ty::I32, Ty::I32, 4),
         ("m16n8k32", "uint8", "int32") => ("u8", Ty::I32, Ty::I32, 4),
         _ => return None,
@@ -106,6 +107,9 @@ pub fn mma(shape: &str, operands: &str, sums: &str) -> Option<Mma> {
     let intrinsic = format!("llvm.nvvm.mma.{shape}.row.col.{suffix}");
     Some(Mma { intrinsic, operand, sum, a_registers, b_registers: a_registers / 2 })
 }
+
+/// Rounds a float to tf32, whose mantissa has ten bits: to the nearest one, ties away from zero.
+pub const ROUND_TO_TF32: &str = "llvm.nvvm.f2tf32.rna";
 
 /// Returns the intrinsic that copies bytes from global to shared memory asynchronously, and fills with zeros what is
 /// beyond a size.

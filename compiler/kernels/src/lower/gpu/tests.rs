@@ -30,7 +30,8 @@ fn lowered_with(func: &PrimFunc, plan: Option<&str>) -> GpuKernel {
     let target = Target::baseline();
     let plans = plan.map(|plan| Plans::read(&format!("main:\n    {plan}\n")).unwrap());
     let plan = plans.as_ref().and_then(|plans| plans.of("main"));
-    lower_gpu(func, Options { plan, ..Options::new(&target) }, &Gpu::DEFAULT).unwrap_or_else(|e| panic!("{e}"))
+    lower_gpu(func, Options { plan, allow_tf32: true, ..Options::new(&target) }, &Gpu::DEFAULT)
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Returns the plan of a function, without remarks.
@@ -187,7 +188,7 @@ fn transposes_through_shared_memory() {
     let func = noalias(function(&[&a, &b], &[], vec![stage]));
     assert_eq!(
         plan(&func),
-        "transpose: v0 by 32 block, v1 by 32 block, copy of A as [v1, v0 padded 33] (cooperative_copy: v1 thread, v0 \
+        "transpose: v0 by 128 block, v1 by 32 block, copy of A as [v1, v0 padded 129] (cooperative_copy: v1 thread, v0 \
          thread), v0 by 8 unrolled, v0 thread, v1 thread\n"
     );
     for (n, m) in [(1, 1), (32, 32), (33, 65), (0, 5)] {

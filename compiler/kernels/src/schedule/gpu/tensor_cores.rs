@@ -9,7 +9,7 @@ use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind};
 use hammock_loopnest::{
     Stage,
-    access::{contraction_operands, is_copyable, load_stride, parts, size, spatial},
+    access::{contraction_operands, is_contiguous, is_copyable, load_stride, parts, size, spatial},
     index::same_expr,
 };
 use hammock_target::Gpu;
@@ -34,6 +34,8 @@ pub const MAX_STAGES: i64 = 4;
 const MIN_SM_BLOCKS: i64 = 2;
 /// Bytes of shared memory that a block takes beside its own.
 const BLOCK_SHARED: i64 = 1 << 10;
+/// Compute capability from which on tensor cores multiply tf32.
+const TF32_CAPABILITY: (u32, u32) = (8, 0);
 /// Smaller extents leave most of a tile empty.
 const MIN_EXTENT: i64 = 8;
 
@@ -43,7 +45,7 @@ pub static RULE: Rule = Rule {
     class: "contraction",
     why: "tensor cores multiply tiles of operands in shared memory",
     doc: "Matches what contraction does, for operands of float16 or bfloat16 with sums of float32, and of 8-bit integers \
-          with sums of int32, on GPUs whose tensor cores multiply these 16 or 32 at a time (sm_80 and later). A block computes a tile of up to 128 x 128 results; for each 128 \
+          with sums of int32, and with --allow-tf32 of float32, on GPUs whose tensor cores multiply these 8, 16 or 32 at a time (sm_80 and later). A block computes a tile of up to 128 x 128 results; for each 128 \
           bytes of the reduction, it copies both operands to shared memory, in accesses of 16 bytes where rows are \
           aligned. Copies are asynchronous, and up to three tiles ahead. A warp has up to 64 x 32 results, in registers: it loads operands by ldmatrix, and multiplies \
           them by mma.sync. The epilogue runs in registers. Not with --strict-order.",
@@ -55,13 +57,14 @@ pub fn operands<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<[&'a Prim
     let gpu = ctx.gpu.filter(|_| !ctx.strict_order)?;
     let (a, b) = contraction_operands(stage).filter(|_| stage.arg_result.is_none())?;
     let (a, b) = (stored(a), stored(b));
-    let is_supported = a.dtype() == b.dtype() && sums(gpu, a.dtype()) == Some(stage.buffer.dtype);
+    let is_supported = a.dtype() == b.dtype() && sums(ctx, gpu, a.dtype()) == Some(stage.buffer.dtype);
     (is_supported && is_load(a) && is_load(b)).then_some([a, b])
 }
 
 /// Returns the dtype of sums of operands of a dtype, if tensor cores multiply these.
-pub fn sums(gpu: &Gpu, dtype: DType) -> Option<DType> {
+pub fn sums(ctx: &ScheduleContext, gpu: &Gpu, dtype: DType) -> Option<DType> {
     let sums = match dtype {
+        DType::FLOAT32 => return (ctx.allow_tf32 && gpu.capability >= TF32_CAPABILITY).then_some(DType::FLOAT32),
         DType::FLOAT16 | DType::BFLOAT16 => DType::FLOAT32,
         DType::INT8 | DType::UINT8 => DType::INT32,
         _ => return None,
@@ -79,9 +82,16 @@ pub fn matrix_row(dtype: DType) -> i64 {
     MATRIX_ROW_BYTES / dtype.bytes() as i64
 }
 
-/// Returns true if `ldmatrix` transposes matrices of elements of a dtype.
+/// Returns true if rows of a copy of a dtype may be along results: `ldmatrix` transposes matrices of elements of 16 bits,
+/// and elements of 32 bits are loaded one by one.
 pub fn can_transpose(dtype: DType) -> bool {
-    dtype.bits == 16
+    matches!(dtype.bits, 16 | 32)
+}
+
+/// Returns the elements that a row of a copy is padded by, against bank conflicts: rows of matrices that `ldmatrix`
+/// loads are in different banks, and so are eight elements of four rows.
+fn row_padding(dtype: DType, is_transposed: bool) -> i64 {
+    if is_transposed && dtype.bits == 32 { MMA_TILE[1] } else { matrix_row(dtype) }
 }
 
 /// Returns an operand before it is converted to the dtype of the sums.
@@ -157,17 +167,14 @@ fn copy(stage: &Stage, operand: &PrimExpr, axes: [(usize, i64); 2], inside: usiz
         return None;
     }
     let [along_k, along_results] = axes;
-    let contiguous = vectors::contiguous_axis(stage, operand);
-    let has_short_stride = || load_stride(operand, &stage.axes[along_results.0].var).is_some();
-    let is_read_along_results = match contiguous {
-        Some(axis) if axis == along_results.0 => true,
-        Some(axis) if axis == along_k.0 => false,
-        _ => has_short_stride(),
-    };
+    let [k, results] = [along_k, along_results].map(|(axis, _)| &stage.axes[axis].var);
+    // In a window, a load is contiguous along a tap too.
+    let is_read_along_results =
+        is_contiguous(operand, results) || !is_contiguous(operand, k) && load_stride(operand, results).is_some();
     let is_transposed = is_read_along_results && can_transpose(operand.dtype());
     let [outer, inner] = if is_transposed { [along_k, along_results] } else { [along_results, along_k] };
     let mut staged = Staged::new(load, inside, vec![outer.0, inner.0]);
-    staged.padded.insert(inner.0, inner.1 + matrix_row(operand.dtype()));
+    staged.padded.insert(inner.0, inner.1 + row_padding(operand.dtype(), is_transposed));
     let thread = |axis, step| Loop { axis, step, kind: LoopKind::Thread };
     let lanes = vectors::load_lanes(operand, &stage.axes[inner.0]);
     staged.copy = super::cooperative_copy(match lanes {

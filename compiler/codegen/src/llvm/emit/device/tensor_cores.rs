@@ -37,7 +37,8 @@ impl Emitter<'_, '_> {
         Ok(Value::poison(Ty::VOID))
     }
 
-    /// `ptx_mma(shape, "row", "col", A's dtype, B's, C's, a, a_index, b, b_index, c, c_index, saturates)`
+    /// `ptx_mma(shape, "row", "col", A's dtype, B's, C's, a, a_index, b, b_index, c, c_index, saturates)`: operands that
+    /// are `tf32` are float32 in memory, and rounded.
     pub(super) fn multiply_matrices(&mut self, args: &[PrimExpr]) -> Result<Value> {
         const FORM: Unsupported = Unsupported::Form("an `mma` of a shape or of dtypes that are not supported");
         let [shape, a_layout, b_layout, a_type, b_type, c_type, a, a_index, b, b_index, c, c_index, saturates, ..] =
@@ -51,12 +52,19 @@ impl Emitter<'_, '_> {
         };
         let mma = nvptx::mma(shape, a_type, c_type).filter(|_| a_type == b_type && saturates.as_int() == Some(0));
         let mma = mma.ok_or(FORM)?;
-        let element = if mma.operand == Ty::HALF.with_lanes(2) || a_type == "bf16" { Ty::HALF } else { Ty::I8 };
+        let element = match a_type {
+            "fp16" | "bf16" => Ty::HALF,
+            "tf32" => Ty::FLOAT,
+            _ => Ty::I8,
+        };
         let a = self.indexed(a, a_index, element)?;
         let b = self.indexed(b, b_index, element)?;
         let c = self.indexed(c, c_index, mma.sum)?;
         let mut registers = self.load_registers(&a, mma.operand, mma.a_registers);
         registers.extend(self.load_registers(&b, mma.operand, mma.b_registers));
+        if a_type == "tf32" {
+            registers = registers.iter().map(|word| self.rounded_to_tf32(word)).collect();
+        }
         registers.extend(self.load_registers(&c, mma.sum, SUM_REGISTERS));
         let types: Vec<Ty> = registers.iter().map(|register| register.ty).collect();
         let fields = (mma.sum, SUM_REGISTERS);
@@ -107,6 +115,12 @@ impl Emitter<'_, '_> {
     fn indexed(&mut self, base: &PrimExpr, index: &PrimExpr, element: Ty) -> Result<Value> {
         let (base, index) = (self.eval(base)?, self.index(index)?);
         Ok(self.f.address(&base, element, &index))
+    }
+
+    /// Returns the word of a float, rounded to tf32.
+    fn rounded_to_tf32(&mut self, word: &Value) -> Value {
+        let float = self.f.convert("bitcast", word, Ty::FLOAT);
+        self.call_plain(nvptx::ROUND_TO_TF32, Ty::I32, &[&float])
     }
 
     fn register_address(&mut self, base: &Value, register: usize) -> Value {

@@ -16,7 +16,7 @@ fn fastest(target: &Target) -> Planner<'_> {
 }
 
 fn planner(target: &Target, strict_order: bool) -> Planner<'_> {
-    Planner { choice: ScheduleContext { target, gpu: None, strict_order }, written: None }
+    Planner { choice: ScheduleContext { target, gpu: None, strict_order, allow_tf32: false }, written: None }
 }
 
 fn n() -> PrimExpr {

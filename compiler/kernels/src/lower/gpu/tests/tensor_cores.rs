@@ -155,3 +155,18 @@ fn bytes_have_sums_of_int32() {
         }
     }
 }
+
+#[test]
+fn float32_is_multiplied_as_tf32() {
+    let sizes = ["b", "m", "n", "k"].map(Var::int64);
+    for weight in [Weight::Plain, Weight::Transposed] {
+        let func = layer(sizes.each_ref().map(Var::expr), DType::FLOAT32, weight);
+        let plan = small_plan(weight).replace("v3 by 16 unrolled", "v3 by 8 unrolled").replace("v3 by 16,", "v3 by 8,");
+        let kernel = lowered_with(&func, Some(&plan));
+        assert!(text(&kernel).contains("tf32"));
+        for size in [[1, 1, 1, 1], [2, 33, 9, 19], [1, 16, 16, 8], [0, 3, 3, 3], [1, 3, 5, 0]] {
+            let shapes = shapes(size, weight);
+            check_kernel(&func, &kernel, &shapes.each_ref().map(Vec::as_slice));
+        }
+    }
+}

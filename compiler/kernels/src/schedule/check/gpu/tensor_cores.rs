@@ -22,7 +22,7 @@ impl Check<'_> {
         let Some(first) = loops.iter().position(is_own) else { return Ok(()) };
         let Some(operands) = operands(self.stage, &self.ctx) else {
             let message = "tensor cores do not compute this stage: from sm_80 on, they multiply float16 or bfloat16 with \
-                           sums of float32, and 8-bit integers with sums of int32";
+                           sums of float32, 8-bit integers with sums of int32, and float32 with --allow-tf32";
             return violation(Item::Loop(first), message, "leave out `warp` and `mma`");
         };
         let depth = mma_depth(operands[0].dtype());

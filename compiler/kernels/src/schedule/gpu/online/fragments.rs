@@ -138,7 +138,7 @@ pub fn product<'a>(
     let is_stored = !is_register(&of_columns) && (is_along_columns || has_vectors(columns, k));
     let are_rows = has_rows_in_registers || rows.dtype() == columns.dtype() && has_vectors(rows, k);
     let is_supported = columns.dtype().bits == 16
-        && sums(gpu, columns.dtype()) == Some(DType::FLOAT32)
+        && sums(&ctx, gpu, columns.dtype()) == Some(DType::FLOAT32)
         && stage.buffer.dtype == DType::FLOAT32;
     let [mma_m, mma_n] = MMA_TILE;
     let tiles = [(m, mma_m), (n, 2 * mma_n), (k, mma_depth(columns.dtype()))];

@@ -14,6 +14,12 @@ use hammock_ir::{
 /// Mask of all threads of a warp.
 const FULL_WARP: i64 = 0xffff_ffff;
 
+/// Combines an accumulator across the threads of a warp that reduce together.
+pub fn combine_lanes(op: BinaryOp, sums: &Buffer, slot: &PrimExpr, threads: &BlockThreads) -> Stmt {
+    let merge = |slot: &PrimExpr, others: &[PrimExpr]| merge_by(op, sums, slot, &others[0]);
+    Reduced { buffers: &[sums], merge: &merge }.combine_lanes(slot, threads)
+}
+
 /// Combines an accumulator across the threads that reduce together. All of them get the result.
 pub fn combine(op: BinaryOp, sums: &Buffer, slot: &PrimExpr, threads: &BlockThreads) -> Stmt {
     let merge = |slot: &PrimExpr, others: &[PrimExpr]| merge_by(op, sums, slot, &others[0]);

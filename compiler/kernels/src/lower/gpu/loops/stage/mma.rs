@@ -46,6 +46,8 @@ struct Fragments<'a> {
     /// True if the first two of the four matrices of an `ldmatrix` are one above the other in shared memory, otherwise
     /// side by side.
     is_tall: bool,
+    /// True for the operand of rows.
+    is_rows: bool,
 }
 
 impl ThreadCode<'_> {
@@ -133,11 +135,14 @@ impl ThreadCode<'_> {
         let size = vec![PrimExpr::int64(count * loaded)];
         let registers = Buffer::scoped(format!("{name}_fragments"), size, operand.dtype(), "local");
         // The instruction takes rows of A and columns of B along the reduction.
-        Fragments { operand, registers, axis, k, loaded, transposes: !along_k, is_tall: is_rows == along_k }
+        Fragments { operand, registers, axis, k, loaded, transposes: !along_k, is_tall: is_rows == along_k, is_rows }
     }
 
     /// Returns the loads of `count` consecutive tiles of 16 x 16 elements at a position.
     fn load_fragments(&self, of: &Fragments, at: &Position, count: i64) -> Stmt {
+        if of.transposes && of.registers.dtype.bits == 32 {
+            return self.load_elements(of, at, count);
+        }
         let lane = self.lane();
         let c = PrimExpr::int64;
         // Lanes give addresses of rows of 16 bytes: 8 for each of four matrices.
@@ -155,6 +160,23 @@ impl ThreadCode<'_> {
         let element = of.operand.substitute(&substitution(&self.stage.axes, &at));
         let load = load_matrices(&of.registers, scaled(tile.expr(), of.loaded), element, of.transposes);
         Stmt::for_kind(tile, c(count), ForKind::Unrolled, load)
+    }
+
+    /// Returns the loads of `count` consecutive tiles of 16 x 8 elements of 32 bits, whose rows in shared memory are along
+    /// results: four elements a thread, eight results or four elements of the reduction apart.
+    fn load_elements(&self, of: &Fragments, at: &Position, count: i64) -> Stmt {
+        let (lane, c) = (self.lane(), PrimExpr::int64);
+        let (tile, register) = (Var::int64("tile"), Var::int64("register"));
+        let (low, high) = (register.expr().floormod(c(2)), register.expr().floordiv(c(2)));
+        let (along_axis, along_k) = if of.is_rows { (low, high) } else { (high, low) };
+        let result = lane.clone().floordiv(c(4)) + scaled(along_axis, 8);
+        let at = at.moved_in_thread(of.axis, scaled(tile.expr(), LOADED_RESULTS)).moved_in_thread(of.axis, result);
+        let at = at.moved_in_thread(of.k, lane.floormod(c(4)) + scaled(along_k, 4)).all();
+        let element = of.operand.substitute(&substitution(&self.stage.axes, &at));
+        let slot = scaled(tile.expr(), of.loaded) + register.expr();
+        let load = Stmt::store(&of.registers, vec![slot], element);
+        let registers = Stmt::for_kind(register, c(of.loaded), ForKind::Unrolled, load);
+        Stmt::for_kind(tile, c(count), ForKind::Unrolled, registers)
     }
 
     /// Returns the multiplications of all tiles of a warp, whose loops are from `tiles` on.
@@ -183,7 +205,7 @@ pub fn multiply(rows: (&Buffer, PrimExpr), columns: (&Buffer, PrimExpr), sums: (
     let (dtype, result) = (rows.0.dtype, sums.0.dtype);
     let [m, n] = MMA_TILE;
     let shape = format!("m{m}n{n}k{}", mma_depth(dtype));
-    let (dtype, sum_dtype) = (mma_dtype(dtype), mma_dtype(result));
+    let (dtype, sum_dtype) = (if dtype == DType::FLOAT32 { "tf32" } else { mma_dtype(dtype) }, mma_dtype(result));
     let words = [&*shape, "row", "col", dtype, dtype, sum_dtype].map(PrimExpr::str);
     let operands = [rows, columns, sums].into_iter().flat_map(|(buffer, at)| [buffer.data.expr(), at]);
     let args = words.into_iter().chain(operands).chain([PrimExpr::bool(false)]).collect();
