@@ -140,7 +140,7 @@ impl Counted {
     /// Returns the bytes of its parameters.
     fn bytes(&self) -> f64 {
         let bytes = |dtype: &str| if dtype == F16 { 2 } else { 4 };
-        self.params.iter().map(|(dtype, shape)| (shape.iter().product::<i64>() * bytes(dtype)) as f64).sum()
+        self.params.iter().map(|(dtype, shape)| (shape.iter().product::<i64>().abs() * bytes(dtype)) as f64).sum()
     }
 
     /// Runs it once.
