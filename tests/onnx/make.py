@@ -14,7 +14,7 @@ import onnxruntime
 from onnx import TensorProto, helper as h, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+FLOAT, INT32, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
 
 
 # Functions that write models.
@@ -327,7 +327,7 @@ def first_versions():
     ]
     x = random(8, 2, 1, 3) * 8
     weights = {"twice": np.array([2]), "axis": np.array([1])}
-    model("oldest", nodes, [("x", FLOAT, [2, 1, 3])], [("y", TensorProto.INT32, None)], weights, opset=1)
+    model("oldest", nodes, [("x", FLOAT, [2, 1, 3])], [("y", INT32, None)], weights, opset=1)
     flat = x.reshape(2, 3)
     flat = np.pad(np.concatenate([flat, flat], 1), [(0, 0), (1, 0)])
     record_results("oldest", [x], [np.tile(flat, 2).astype(np.int32)])
@@ -468,7 +468,7 @@ def positions():
 
 @writes_models
 def recurrent():
-    sizes = [("x", FLOAT, [3, 2, 4]), ("lengths", TensorProto.INT32, [2])]
+    sizes = [("x", FLOAT, [3, 2, 4]), ("lengths", INT32, [2])]
     names = ["ly", "lh", "lc", "gy", "gh", "ry", "rh"]
     nodes = [
         h.make_node("LSTM", ["x", "lw", "lr", "lb", "", "", "", "lp"], ["ly", "lh", "lc"], direction="bidirectional", hidden_size=3),
@@ -525,7 +525,7 @@ def quantized():
         "ws": np.float32([0.01, 0.02, 0.03]), "wz": np.int8([0, 0, 0]), "s1": np.float32(0.01), "z1": np.int8(2),
         "ys": np.float32(0.05), "yz": np.uint8(100),
     }
-    outputs = [("y", FLOAT, None), ("q", TensorProto.UINT8, None), ("m", TensorProto.INT32, None)]
+    outputs = [("y", FLOAT, None), ("q", TensorProto.UINT8, None), ("m", INT32, None)]
     model("quantized", nodes, [("x", FLOAT, [2, 4])], outputs, weights)
     record("quantized", random(2, 2, 4))
 
@@ -864,7 +864,7 @@ def misfits():
     one("scatter_nd", "ScatterND", [x, ints("i", "k", 1), ("u", FLOAT, ["k", "m"])], reduction="add")
     one("compress", "Compress", [x, ("c", BOOL, ["k"])], axis=1)
     one("reverse_sequence", "ReverseSequence", [x, ints("s", "m")])
-    one("rnn", "RNN", [("x", FLOAT, [2, "b", 1]), "w", "r", "", ("s", TensorProto.INT32, ["b"])], hidden_size=1,
+    one("rnn", "RNN", [("x", FLOAT, [2, "b", 1]), "w", "r", "", ("s", INT32, ["b"])], hidden_size=1,
         weights={"w": np.ones((1, 1, 1), np.float32), "r": np.ones((1, 1, 1), np.float32)})
     one("roi_align", "RoiAlign", [("x", FLOAT, ["n", 1, 4, 4]), ("r", FLOAT, ["k", 4]), ints("b", "k")])
     one("reshape", "Reshape", [x, ints("s", 2)])
@@ -1052,6 +1052,41 @@ def names():
     matrices = {name: 2 * random(at, 4, 4) for at, name in enumerate(weights)}
     model("names", nodes, inputs, [("sum", FLOAT, None), ("found", INT64, None)], matrices)
     record("names", random(20, 2, 4), random(21, 2, 4))
+
+
+@writes_models
+def contrib():
+    """What ONNX Runtime's optimizations fuse."""
+    def node(op, inputs, outputs, **attributes):
+        return h.make_node(op, inputs, outputs, domain="com.microsoft", **attributes)
+    nodes = [
+        node("Gelu", ["x"], ["gelu"]), node("BiasGelu", ["x", "bias"], ["bias_gelu"]), node("QuickGelu", ["x"], ["quick"], alpha=1.5),
+        node("FastGelu", ["x"], ["fast"]), node("FastGelu", ["x", "bias"], ["fast_bias"]),
+        node("SkipLayerNormalization", ["x", "skip", "scale", "shift", "bias"], ["layer", "", "", "layer_sum"], epsilon=1e-5),
+        node("SkipLayerNormalization", ["x", "row", "scale"], ["layer_row"]),
+        node("SkipSimplifiedLayerNormalization", ["x", "skip", "scale", "bias"], ["simple", "", "", "simple_sum"], epsilon=1e-5),
+        h.make_node("SimplifiedLayerNormalization", ["x", "scale"], ["plain"], axis=-1, epsilon=1e-5, stash_type=1),
+        node("EmbedLayerNormalization", ["ids", "segments", "words", "places", "kinds", "scale", "shift", "mask"], ["embedded", "visible", "embedded_sum"], epsilon=1e-5),
+        node("FusedMatMul", ["x", "skip"], ["scores"], alpha=0.5, transB=1),
+        node("FusedMatMul", ["heads", "heads"], ["by_batch"], transBatchA=1, transBatchB=1, transA=1),
+        node("FusedGemm", ["m", "w", "c"], ["gemm"], activation="LeakyRelu", activation_alpha=0.3, transB=1, alpha=2.0, beta=0.5),
+        node("FusedConv", ["image", "kernel", "channel", "residual"], ["conv"], activation="Relu", pads=[1, 1, 1, 1]),
+        node("FusedConv", ["image", "kernel"], ["clipped"], activation="Clip", activation_params=[-0.2, 0.3], strides=[2, 2]),
+        node("FusedConv", ["image", "kernel", "channel"], ["hard"], activation="HardSigmoid", activation_params=[0.3, 0.4]),
+    ]
+    inputs = [("x", FLOAT, ["n", 3, 8]), ("skip", FLOAT, ["n", 3, 8]), ("ids", INT32, ["n", 3]), ("segments", INT32, ["n", 3]),
+              ("mask", INT32, ["n", 3]), ("m", FLOAT, [3, 4]), ("image", FLOAT, [1, 2, 5, 5]), ("residual", FLOAT, [1, 3, 5, 5])]
+    weights = {
+        "bias": random(1, 8), "scale": 1 + random(2, 8), "shift": random(3, 8), "row": random(4, 3, 8), "words": random(5, 9, 8),
+        "places": random(6, 4, 8), "kinds": random(7, 2, 8), "heads": random(8, 2, 3, 4, 4), "w": random(9, 5, 4), "c": random(10, 5),
+        "kernel": random(11, 3, 2, 3, 3), "channel": random(12, 3),
+    }
+    kinds = {"visible": INT32}
+    outputs = [(name, kinds.get(name, FLOAT), None) for node in nodes for name in node.output if name]
+    model("contrib", nodes, inputs, outputs, weights, domains=["com.microsoft"])
+    ids = np.int32([[1, 8, 0], [3, 3, 2]])
+    record("contrib", random(20, 2, 3, 8), random(21, 2, 3, 8), ids, ids % 2, np.int32([[1, 1, 0], [1, 1, 1]]), random(22, 3, 4),
+           random(23, 1, 2, 5, 5), random(24, 1, 3, 5, 5))
 
 
 for make in MODELS:

@@ -1,7 +1,8 @@
 //! Matmuls and other contractions.
 
 use super::{Op, Result, op};
-use crate::node::Node;
+use crate::node::{self, Node};
+use hammock_ir::relax::Operand;
 use hammock_ops::legalize::accumulator;
 
 pub const OPS: &[Op] = &[
@@ -15,8 +16,12 @@ fn matmul(n: &mut Node) -> Result {
     Ok(n.call("matmul", [a, b])?.into())
 }
 
-/// `alpha * a b + beta * c`; `a` and `b` may be transposed.
 fn gemm(n: &mut Node) -> Result {
+    Ok(append_gemm(n)?.into())
+}
+
+/// Appends `alpha * a b + beta * c`, with the node's inputs and attributes; `a` and `b` may be transposed.
+pub(super) fn append_gemm(n: &mut Node) -> node::Result<Operand> {
     let (mut a, mut b) = (n.input(0)?, n.input(1)?);
     if n.attrs.flag("transA")? {
         a = n.call("permute_dims", [a])?;
@@ -35,19 +40,19 @@ fn gemm(n: &mut Node) -> Result {
     if alpha != 1.0 {
         y = n.with_scalar("multiply", &y, alpha)?;
     }
-    let Some(c) = n.optional(2)?.filter(|_| beta != 0.0) else { return Ok(n.cast(y, dtype)?.into()) };
+    let Some(c) = n.optional(2)?.filter(|_| beta != 0.0) else { return n.cast(y, dtype) };
     let mut c = n.cast(c, wide)?;
     if beta != 1.0 {
         c = n.with_scalar("multiply", &c, beta)?;
     }
     let c = n.align_operand(&y, c)?;
     let y = n.call("add", [y, c])?;
-    Ok(n.cast(y, dtype)?.into())
+    n.cast(y, dtype)
 }
 
 fn einsum(n: &mut Node) -> Result {
     let equation: String = n.attrs.str_or("equation", "")?.chars().filter(|c| !c.is_whitespace()).collect();
     let operands = n.inputs_from(0)?;
-    let tuple = hammock_ir::relax::Operand::Tuple(operands);
+    let tuple = Operand::Tuple(operands);
     Ok(n.call_with("einsum", [tuple], &[("subscripts", equation.as_str().into())])?.into())
 }

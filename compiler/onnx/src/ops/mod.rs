@@ -8,6 +8,7 @@ mod attention;
 pub mod attribute_schema;
 mod cast;
 mod constant;
+mod contrib;
 mod control;
 mod conv;
 mod deform;
@@ -135,7 +136,7 @@ const FAMILIES: &[&[Op]] = &[
 ];
 
 static TABLE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Op>> =
-    LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|op| ((op.domain, op.name), op)).collect());
+    LazyLock::new(|| all().map(|op| ((op.domain, op.name), op)).collect());
 
 /// Returns the results of an operator that has an input with sub-byte elements.
 ///
@@ -165,5 +166,5 @@ pub fn find(domain: &str, name: &str) -> Option<&'static Op> {
 
 /// Returns all supported operators, by family.
 pub fn all() -> impl Iterator<Item = &'static Op> {
-    FAMILIES.iter().copied().flatten()
+    FAMILIES.iter().chain(&contrib::FAMILIES).copied().flatten()
 }
