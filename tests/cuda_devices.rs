@@ -189,6 +189,54 @@ fn layers_run_on_two_devices() {
 }
 
 #[test]
+fn weights_are_on_the_devices_of_their_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let body = "
+    @R.function
+    def main(x: R.Tensor((2, 300), \"float32\"), w: R.Tensor((300, 300), \"float32\", \"cuda:1\"), v: R.Tensor((300, 300), \"float32\", \"llvm:0\")):
+        R.func_attr({\"num_input\": 1})
+        with R.dataflow():
+            a = R.matmul(R.to_vdevice(x, \"cuda:1\"), R.permute_dims(w))
+            b = R.matmul(R.to_vdevice(a, \"llvm:0\"), R.permute_dims(v))
+            c = R.add(b, R.const(1.0, \"float32\"))
+            R.output(c)
+        return c
+";
+    let module = head(DEVICES) + body;
+    std::fs::write(folder.join("cpus.py"), on_cpus(&module)).unwrap();
+    std::fs::write(folder.join("model.py"), module).unwrap();
+    std::fs::write(folder.join("weights.safetensors"), weights(&["w", "v"], 300 * 300)).unwrap();
+    for more in [&[][..], &["--quantize", "int8"]] {
+        let params = ["--params", "weights.safetensors"];
+        let arg = ["--arg", "random(2,300):float32"];
+        let cpus = ["run", "cpus.py", "--device", "cpu:0,cpu:1,cpu:2", "--output", "cpus.npz"];
+        stdout(hammock(folder, &[&cpus[..], &params, &arg, more].concat()));
+        let compile = ["compile", "model.py", "-o", "model.so", "--target", "cuda"];
+        stdout(hammock(folder, &[&compile[..], &params, more].concat()));
+        // Constants on devices are folded as others are.
+        let listing = stdout(hammock(folder, &["inspect", "model.so", "--listing"]));
+        assert!(!listing.contains("@transpose"), "{listing}");
+        let quantized = if more.is_empty() { 0 } else { 2 };
+        assert_eq!(listing.matches(" = tensor int8(300, 300)").count(), quantized, "{listing}");
+        stdout(emulated(folder, &[&["run", "model.so", "--expect", "cpus.npz"][..], &arg].concat()));
+    }
+}
+
+/// A file of float32 matrices of `count` elements with these names.
+fn weights(names: &[&str], count: usize) -> Vec<u8> {
+    let side = count.isqrt();
+    let entry = |(number, name): (usize, &&str)| {
+        let [begin, end] = [number, number + 1].map(|number| number * count * 4);
+        format!("\"{name}\":{{\"dtype\":\"F32\",\"shape\":[{side},{side}],\"data_offsets\":[{begin},{end}]}}")
+    };
+    let header = format!("{{{}}}", names.iter().enumerate().map(entry).collect::<Vec<_>>().join(","));
+    let values = (0..names.len() * count).map(|i| ((i * 7919) % 2003) as f32 / 20_000.0 - 0.05);
+    let data = values.flat_map(f32::to_le_bytes);
+    (header.len() as u64).to_le_bytes().into_iter().chain(header.into_bytes()).chain(data).collect()
+}
+
+#[test]
 fn the_example_runs() {
     let module = std::fs::read_to_string(root().join("ir-examples/devices.py")).unwrap();
     let body = module.split_once("I.vdevice(\"cuda\", 1)]})\n").unwrap().1;

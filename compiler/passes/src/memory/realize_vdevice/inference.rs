@@ -106,6 +106,7 @@ impl<'a> DeviceInference<'a> {
         }
         let mut used = Vec::new();
         binding.value.each_operand(&mut |operand| operand.each_var(&mut |var| self.parts(var, &mut used)));
+        binding.value.each_operand(&mut |operand| self.constants(binding.var, operand));
         // if an operand's type has the device, the result's type only repeats it, and a hint may be more precise
         if !used.iter().any(|var| names_device(function.ty(*var))) {
             self.declared(function, binding.var);
@@ -118,6 +119,19 @@ impl<'a> DeviceInference<'a> {
         match self.values.get(&var) {
             Some(tuple @ Operand::Tuple(_)) => tuple.each_var(&mut |field| self.parts(field, out)),
             _ => out.push(var),
+        }
+    }
+
+    /// A result is on the device of constants that are placed.
+    fn constants(&mut self, var: Var, operand: &Operand) {
+        match operand {
+            Operand::Const(constant) => {
+                if let Some(device) = &constant.vdevice {
+                    self.known.entry(var).or_insert_with(|| device.clone());
+                }
+            }
+            Operand::Tuple(fields) => fields.iter().for_each(|field| self.constants(var, field)),
+            _ => {}
         }
     }
 
