@@ -3,7 +3,10 @@
 #[allow(dead_code)]
 mod support;
 
-use std::{path::Path, process::Output};
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
 use support::{emulated, emulated_with, hammock, root, stdout};
 
 const CUDA: [&str; 4] = ["--target", "cuda", "--device", "cuda:0"];

@@ -126,12 +126,21 @@ fn kernels_of_the_module_run_where_their_targets_say() {
                 v = T.axis.spatial(8, i)
                 B[v] = A[v] + T.float32(1)
 
+    @T.prim_func
+    def anywhere(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):
+        for i in range(8):
+            with T.sblock(\"b\"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[v] - T.float32(3)
+
     @R.function
     def main(x: R.Tensor((8,), \"float32\")):
         cls = Module
         y = R.call_tir(cls.on_device, (R.exp(x),), R.Tensor((8,), \"float32\"))
         z = R.call_tir(cls.on_host, (R.to_vdevice(y, \"llvm:0\"),), R.Tensor((8,), \"float32\"))
-        return (R.exp(z), y)
+        a = R.call_tir(cls.anywhere, (y,), R.Tensor((8,), \"float32\"))
+        b = R.call_tir(cls.anywhere, (z,), R.Tensor((8,), \"float32\"))
+        return (R.exp(z), a, b)
 ";
     for level in ["-O0", "-O2"] {
         compare(body, level, &["--arg", "random(8):float32"]);
@@ -153,9 +162,11 @@ fn branches_functions_and_tuples_are_on_several_devices() {
         u = cls.swap((R.exp(t[0]), R.exp(t[1])))
         if c:
             r = R.add(u[0], t[1])
+            s = (r, R.exp(u[1]))
         else:
             r = R.subtract(u[0], t[1])
-        return (r, u[1], R.sort(u[1]), R.sort(r))
+            s = (r, R.tanh(u[1]))
+        return (s[0], R.add(s[1], u[1]), R.sort(u[1]), R.sort(s[0]))
 ";
     for (level, condition) in [("-O0", "true"), ("-O2", "false"), ("-O2", "true")] {
         let condition = format!("{condition}:bool");

@@ -1,6 +1,7 @@
 //! Propagation of devices between the variables of a function.
 
 use super::hinted_device;
+use crate::rewrite::devices::calls_runtime;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Type, VDevice,
@@ -46,11 +47,12 @@ impl<'a> DeviceInference<'a> {
             };
             let mut nested = Vec::new();
             binding.value.each_body(&mut |body| nested.push(body));
+            let is_tuple = matches!(function.ty(binding.var), Type::Tuple(_));
             for body in nested {
                 self.body(function, body, Some(binding.var))?;
-                body.result.each_var(&mut |v| used.push(v));
+                body.result.each_var(&mut |v| used.extend((!is_tuple).then_some(v)));
             }
-            self.join(function, binding.var, &used);
+            self.join(function, binding, &used);
         }
         Ok(())
     }
@@ -157,13 +159,16 @@ impl<'a> DeviceInference<'a> {
         }
     }
 
-    fn join(&mut self, function: &Function, var: Var, used: &[Var]) {
+    /// Records that a binding's variable is on the same device as others: those that a runtime function takes may be
+    /// elsewhere.
+    fn join(&mut self, function: &Function, binding: &Binding, used: &[Var]) {
         let is_scalar = |v: Var| matches!(function.ty(v), Type::Prim(_) | Type::Shape(_));
+        let var = binding.var;
         if is_scalar(var) {
             return;
         }
         let used: Vec<Var> = used.iter().copied().filter(|v| !is_scalar(*v)).collect();
-        for other in used.iter().copied() {
+        for other in used.iter().copied().filter(|_| !calls_runtime(&binding.value)) {
             self.same_device.entry(var).or_default().push(other);
             self.same_device.entry(other).or_default().push(var);
         }
