@@ -287,6 +287,7 @@ fn devices_are_those_given_in_order() {
     let expected = run(&[]);
     assert_eq!(run(&["--device", "cuda:1,cuda:0"]), expected);
     assert_eq!(run(&["--device", "cuda:1", "--device", "cuda:0"]), expected);
+    assert_eq!(run(&["--device", "cuda:0,cuda:0"]), expected);
 }
 
 #[test]
@@ -319,6 +320,29 @@ fn missing_devices_are_reported() {
     snapshot("cuda_devices", "one_given", &refusal("2", &["--device", "cuda:0"]));
     snapshot("cuda_devices", "one_present", &refusal("1", &[]));
     snapshot("cuda_devices", "only_the_host", &refusal("2", &["--device", "cpu"]));
+}
+
+#[test]
+fn bytecode_without_devices_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let body = "
+    @T.prim_func
+    def double(A: T.Buffer((2,), \"float32\"), B: T.Buffer((2,), \"float32\")):
+        for i in range(2):
+            B[i] = A[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((2,), \"float32\", \"llvm:0\")):
+        return R.call_tir(Module.double, (x,), R.Tensor((2,), \"float32\", \"llvm:0\"))
+";
+    std::fs::write(folder.join("cpus.py"), on_cpus(&(head(DEVICES) + body))).unwrap();
+    std::fs::write(folder.join("model.py"), head(DEVICES) + body).unwrap();
+    stdout(hammock(folder, &["compile", "cpus.py", "-o", "code.bin", "--emit", "bytecode"]));
+    let compile = ["compile", "model.py", "--bytecode", "code.bin", "-o", "model.so", "--target", "cuda"];
+    let output = hammock(folder, &compile);
+    assert!(!output.status.success());
+    snapshot("cuda_devices", "bytecode", &String::from_utf8(output.stderr).unwrap());
 }
 
 /// The error of a command on a module, which must fail.
