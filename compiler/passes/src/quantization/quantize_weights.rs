@@ -14,7 +14,7 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, DType, Function as Global, Module, PrimExpr, Tensor, TensorType, Type, VDevice,
+    Attrs, DType, Function as Global, Module, PrimExpr, Tensor, TensorType, VDevice,
     relax::{Binding, Call, Constant, Function, Operand, Value},
     tir::{Block, Buffer, Param, PrimFunc, Region},
 };
