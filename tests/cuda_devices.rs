@@ -278,6 +278,37 @@ fn copies_between_devices_are_ordered() {
 }
 
 #[test]
+fn graphs_have_kernels_of_the_first_device() {
+    // `step` is called often enough that its graph is made and changed.
+    let body = "
+    @R.function
+    def step(x: R.Tensor((n, 8), \"float32\", \"cuda:0\"), h: R.Tensor((n, 8), \"float32\", \"llvm:0\")):
+        a = R.matmul(R.nn.softmax(x), R.ones((8, 8), \"float32\"))
+        b = R.add(R.nn.softmax(h), R.to_vdevice(a, \"llvm:0\"))
+        c = R.nn.softmax(R.matmul(R.to_vdevice(b, \"cuda:1\"), R.ones((8, 8), \"float32\")))
+        d = R.nn.softmax(R.add(R.nn.softmax(a), R.to_vdevice(c, \"cuda:0\")))
+        return (R.nn.softmax(R.multiply(d, x)), R.nn.softmax(R.multiply(b, h)))
+
+    @R.function
+    def main(x: R.Tensor((n, 8), \"float32\", \"cuda:0\"), h: R.Tensor((n, 8), \"float32\", \"llvm:0\")):
+        cls = Module
+        s0 = cls.step(x, h)
+        s1 = cls.step(s0[0], s0[1])
+        s2 = cls.step(s1[0], s1[1])
+        s3 = cls.step(s2[0], s2[1])
+        return s3
+";
+    for level in ["-O1", "-O2"] {
+        let listing = compare(body, level, &["--arg", "random(5,8):float32", "--arg", "random(5,8):float32"]);
+        let graphs = listing.matches("call @vm.builtin.cuda_graph.run_or_capture").count();
+        assert!(graphs >= 2, "{listing}");
+        for function in listing.split("\ncode ").filter(|code| code.starts_with("@step_cuda_graph_capture")) {
+            assert!(!function.contains("_host") && !function.contains("to_device"), "{function}");
+        }
+    }
+}
+
+#[test]
 fn devices_are_those_given_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
