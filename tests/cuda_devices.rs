@@ -126,12 +126,21 @@ fn kernels_of_the_module_run_where_their_targets_say() {
                 v = T.axis.spatial(8, i)
                 B[v] = A[v] + T.float32(1)
 
+    @T.prim_func
+    def anywhere(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):
+        for i in range(8):
+            with T.sblock(\"b\"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[v] - T.float32(3)
+
     @R.function
     def main(x: R.Tensor((8,), \"float32\")):
         cls = Module
         y = R.call_tir(cls.on_device, (R.exp(x),), R.Tensor((8,), \"float32\"))
         z = R.call_tir(cls.on_host, (R.to_vdevice(y, \"llvm:0\"),), R.Tensor((8,), \"float32\"))
-        return (R.exp(z), y)
+        a = R.call_tir(cls.anywhere, (y,), R.Tensor((8,), \"float32\"))
+        b = R.call_tir(cls.anywhere, (z,), R.Tensor((8,), \"float32\"))
+        return (R.exp(z), a, b)
 ";
     for level in ["-O0", "-O2"] {
         compare(body, level, &["--arg", "random(8):float32"]);
@@ -153,9 +162,11 @@ fn branches_functions_and_tuples_are_on_several_devices() {
         u = cls.swap((R.exp(t[0]), R.exp(t[1])))
         if c:
             r = R.add(u[0], t[1])
+            s = (r, R.exp(u[1]))
         else:
             r = R.subtract(u[0], t[1])
-        return (r, u[1], R.sort(u[1]), R.sort(r))
+            s = (r, R.tanh(u[1]))
+        return (s[0], R.add(s[1], u[1]), R.sort(u[1]), R.sort(s[0]))
 ";
     for (level, condition) in [("-O0", "true"), ("-O2", "false"), ("-O2", "true")] {
         let condition = format!("{condition}:bool");
@@ -189,6 +200,54 @@ fn layers_run_on_two_devices() {
 }
 
 #[test]
+fn weights_are_on_the_devices_of_their_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let body = "
+    @R.function
+    def main(x: R.Tensor((2, 300), \"float32\"), w: R.Tensor((300, 300), \"float32\", \"cuda:1\"), v: R.Tensor((300, 300), \"float32\", \"llvm:0\")):
+        R.func_attr({\"num_input\": 1})
+        with R.dataflow():
+            a = R.matmul(R.to_vdevice(x, \"cuda:1\"), R.permute_dims(w))
+            b = R.matmul(R.to_vdevice(a, \"llvm:0\"), R.permute_dims(v))
+            c = R.add(b, R.const(1.0, \"float32\"))
+            R.output(c)
+        return c
+";
+    let module = head(DEVICES) + body;
+    std::fs::write(folder.join("cpus.py"), on_cpus(&module)).unwrap();
+    std::fs::write(folder.join("model.py"), module).unwrap();
+    std::fs::write(folder.join("weights.safetensors"), weights(&["w", "v"], 300 * 300)).unwrap();
+    for more in [&[][..], &["--quantize", "int8"]] {
+        let params = ["--params", "weights.safetensors"];
+        let arg = ["--arg", "random(2,300):float32"];
+        let cpus = ["run", "cpus.py", "--device", "cpu:0,cpu:1,cpu:2", "--output", "cpus.npz"];
+        stdout(hammock(folder, &[&cpus[..], &params, &arg, more].concat()));
+        let compile = ["compile", "model.py", "-o", "model.so", "--target", "cuda"];
+        stdout(hammock(folder, &[&compile[..], &params, more].concat()));
+        // Constants on devices are folded as others are.
+        let listing = stdout(hammock(folder, &["inspect", "model.so", "--listing"]));
+        assert!(!listing.contains("@transpose"), "{listing}");
+        let quantized = if more.is_empty() { 0 } else { 2 };
+        assert_eq!(listing.matches(" = tensor int8(300, 300)").count(), quantized, "{listing}");
+        stdout(emulated(folder, &[&["run", "model.so", "--expect", "cpus.npz"][..], &arg].concat()));
+    }
+}
+
+/// A file of float32 matrices of `count` elements with these names.
+fn weights(names: &[&str], count: usize) -> Vec<u8> {
+    let side = count.isqrt();
+    let entry = |(number, name): (usize, &&str)| {
+        let [begin, end] = [number, number + 1].map(|number| number * count * 4);
+        format!("\"{name}\":{{\"dtype\":\"F32\",\"shape\":[{side},{side}],\"data_offsets\":[{begin},{end}]}}")
+    };
+    let header = format!("{{{}}}", names.iter().enumerate().map(entry).collect::<Vec<_>>().join(","));
+    let values = (0..names.len() * count).map(|i| ((i * 7919) % 2003) as f32 / 20_000.0 - 0.05);
+    let data = values.flat_map(f32::to_le_bytes);
+    (header.len() as u64).to_le_bytes().into_iter().chain(header.into_bytes()).chain(data).collect()
+}
+
+#[test]
 fn the_example_runs() {
     let module = std::fs::read_to_string(root().join("ir-examples/devices.py")).unwrap();
     let body = module.split_once("I.vdevice(\"cuda\", 1)]})\n").unwrap().1;
@@ -219,6 +278,37 @@ fn copies_between_devices_are_ordered() {
 }
 
 #[test]
+fn graphs_have_kernels_of_the_first_device() {
+    // `step` is called often enough that its graph is made and changed.
+    let body = "
+    @R.function
+    def step(x: R.Tensor((n, 8), \"float32\", \"cuda:0\"), h: R.Tensor((n, 8), \"float32\", \"llvm:0\")):
+        a = R.matmul(R.nn.softmax(x), R.ones((8, 8), \"float32\"))
+        b = R.add(R.nn.softmax(h), R.to_vdevice(a, \"llvm:0\"))
+        c = R.nn.softmax(R.matmul(R.to_vdevice(b, \"cuda:1\"), R.ones((8, 8), \"float32\")))
+        d = R.nn.softmax(R.add(R.nn.softmax(a), R.to_vdevice(c, \"cuda:0\")))
+        return (R.nn.softmax(R.multiply(d, x)), R.nn.softmax(R.multiply(b, h)))
+
+    @R.function
+    def main(x: R.Tensor((n, 8), \"float32\", \"cuda:0\"), h: R.Tensor((n, 8), \"float32\", \"llvm:0\")):
+        cls = Module
+        s0 = cls.step(x, h)
+        s1 = cls.step(s0[0], s0[1])
+        s2 = cls.step(s1[0], s1[1])
+        s3 = cls.step(s2[0], s2[1])
+        return s3
+";
+    for level in ["-O1", "-O2"] {
+        let listing = compare(body, level, &["--arg", "random(5,8):float32", "--arg", "random(5,8):float32"]);
+        let graphs = listing.matches("call @vm.builtin.cuda_graph.run_or_capture").count();
+        assert!(graphs >= 2, "{listing}");
+        for function in listing.split("\ncode ").filter(|code| code.starts_with("@step_cuda_graph_capture")) {
+            assert!(!function.contains("_host") && !function.contains("to_device"), "{function}");
+        }
+    }
+}
+
+#[test]
 fn devices_are_those_given_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -228,6 +318,7 @@ fn devices_are_those_given_in_order() {
     let expected = run(&[]);
     assert_eq!(run(&["--device", "cuda:1,cuda:0"]), expected);
     assert_eq!(run(&["--device", "cuda:1", "--device", "cuda:0"]), expected);
+    assert_eq!(run(&["--device", "cuda:0,cuda:0"]), expected);
 }
 
 #[test]
@@ -260,6 +351,29 @@ fn missing_devices_are_reported() {
     snapshot("cuda_devices", "one_given", &refusal("2", &["--device", "cuda:0"]));
     snapshot("cuda_devices", "one_present", &refusal("1", &[]));
     snapshot("cuda_devices", "only_the_host", &refusal("2", &["--device", "cpu"]));
+}
+
+#[test]
+fn bytecode_without_devices_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let body = "
+    @T.prim_func
+    def double(A: T.Buffer((2,), \"float32\"), B: T.Buffer((2,), \"float32\")):
+        for i in range(2):
+            B[i] = A[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((2,), \"float32\", \"llvm:0\")):
+        return R.call_tir(Module.double, (x,), R.Tensor((2,), \"float32\", \"llvm:0\"))
+";
+    std::fs::write(folder.join("cpus.py"), on_cpus(&(head(DEVICES) + body))).unwrap();
+    std::fs::write(folder.join("model.py"), head(DEVICES) + body).unwrap();
+    stdout(hammock(folder, &["compile", "cpus.py", "-o", "code.bin", "--emit", "bytecode"]));
+    let compile = ["compile", "model.py", "--bytecode", "code.bin", "-o", "model.so", "--target", "cuda"];
+    let output = hammock(folder, &compile);
+    assert!(!output.status.success());
+    snapshot("cuda_devices", "bytecode", &String::from_utf8(output.stderr).unwrap());
 }
 
 /// The error of a command on a module, which must fail.

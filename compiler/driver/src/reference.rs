@@ -23,7 +23,7 @@ pub fn reference(
     bytecode: Option<&Image>,
     options: Options,
 ) -> Result<Vm, Failure> {
-    let image = image(module, source, bytecode, &[])?;
+    let image = image(module, source, bytecode, &[], None)?;
     let kernels = module.functions.iter().filter_map(|(name, function)| kernel(module, name, function, source));
     let kernels: HashMap<Name, Function> = kernels
         .collect::<Result<_, _>>()

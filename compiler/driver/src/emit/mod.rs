@@ -16,7 +16,7 @@ use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
     executable::{FunctionInfo, FunctionKind},
-    image::{Placement, Signature},
+    image::Signature,
 };
 
 /// The kind of file to produce.
@@ -68,11 +68,7 @@ impl Lowered<'_> {
         options.targets().try_for_each(|target| check_cpu(target))?;
         self.check_options(options, emit)?;
         let (mut clock, mut times) = (Clock::start(), Vec::new());
-        let mut image = image(self.module, self.source, options.bytecode.as_deref(), self.signatures)?;
-        if options.gpu.is_none() {
-            // All devices are CPUs, which share memory.
-            image.placement = Placement::default();
-        }
+        let image = image(self.module, self.source, options.bytecode.as_deref(), self.signatures, options.gpu)?;
         clock.lap("bytecode", &mut times);
         let is_bytecode = |f: &&FunctionInfo| f.kind != FunctionKind::Packed;
         let functions = image.executable.functions.iter().filter(is_bytecode);

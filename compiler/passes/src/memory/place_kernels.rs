@@ -42,12 +42,12 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
                     binding.value = copy(module, function, call);
                 }
                 Value::Call(call) if CallTir::of_any(call).is_some() => {
-                    devices::set_device(&mut call.ty_args[0], function.ty(binding.var));
                     place(module, function, call, &on_host, binding.span)?;
                 }
                 Value::Call(call) => {
                     check_function(module, function, call, binding.span)?;
-                    return runtime_call(module, function, binding, out);
+                    runtime_call(function, binding, out);
+                    return Ok(());
                 }
                 _ => {}
             }
@@ -167,19 +167,14 @@ fn copy(module: &Module, function: &Function, call: &Call) -> Value {
 }
 
 /// Copies the result of a runtime function to the device in its type, unless that is the first one.
-fn runtime_call(_: &Module, function: &mut Function, binding: Binding, out: &mut Emitter) -> Result<(), Diagnostic> {
-    let is_of_runtime = match &binding.value {
-        Value::Call(call) => matches!(call.callee, Callee::Extern(_)) || call.is_op("call_pure_packed"),
-        _ => false,
-    };
+fn runtime_call(function: &mut Function, binding: Binding, out: &mut Emitter) {
     let ty = function.ty(binding.var).clone();
     let target = ty.as_tensor().and_then(|tensor| tensor.vdevice.clone()).filter(|target| target.number() != 0);
-    let (Some(target), Some(op), true) = (target, lookup("to_vdevice"), is_of_runtime) else {
+    let (Some(target), Some(op), true) = (target, lookup("to_vdevice"), devices::calls_runtime(&binding.value)) else {
         out.push(binding);
-        return Ok(());
+        return;
     };
     let made = out.bind(function, "lv", ty, binding.value, binding.span);
     let value = Value::Call(op.call(vec![made.into()], [("dst_vdevice", AttrValue::VDevice(target))]));
     out.push(Binding { value, ..binding });
-    Ok(())
 }

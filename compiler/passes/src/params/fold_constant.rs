@@ -4,7 +4,7 @@
 //!   kernel.
 //! - `shape_of`, `shape_to_tensor` and `tensor_to_shape` in a dataflow block fold if shapes are known, and such
 //!   shapes in types are replaced by their sizes.
-//! - All users share one constant; unused bindings are removed.
+//! - All users share one constant, which is on the device of the result; unused bindings are removed.
 //!
 //! A call stays if a kernel cannot run at compile time or fails there (it then fails when the program runs), if its
 //! result may be written to, and if the constant would be large and is cheap to compute: see the options.
@@ -259,14 +259,19 @@ impl Folder<'_> {
     fn evaluate(&self, kernel: &PrimFunc, args: &[Operand], ty: &Type) -> Option<Operand> {
         let inputs: Vec<Any> = args.iter().map(argument).collect::<Option<_>>()?;
         let results = self.context.environment.evaluator.call_tir(self.module, kernel, &inputs, &outputs(ty)?).ok()?;
-        let mut results = results.into_iter().map(Constant::new);
+        let placed = |(tensor, ty): (Tensor, &Type)| {
+            let vdevice = ty.as_tensor().and_then(|ty| ty.vdevice.clone());
+            Constant { vdevice, ..Constant::new(tensor) }
+        };
         match ty {
-            Type::Tensor(ty) => {
-                let result = results.next()?;
-                let origin = origin(kernel, args, ty, result.tensor.nbytes());
+            Type::Tensor(tensor_ty) => {
+                let result = placed((results.into_iter().next()?, ty));
+                let origin = origin(kernel, args, tensor_ty, result.tensor.nbytes());
                 Some(Operand::Const(Constant { origin: origin.map(Arc::new), ..result }))
             }
-            _ => Some(Operand::Tuple(results.map(Operand::Const).collect())),
+            _ => {
+                Some(Operand::Tuple(results.into_iter().zip(ty.as_tuple()?).map(placed).map(Operand::Const).collect()))
+            }
         }
     }
 }
@@ -335,10 +340,10 @@ fn constant(tensor: Tensor) -> Operand {
     Operand::Const(Constant::new(tensor))
 }
 
-/// Returns true if a kernel's argument is known at compile time. Constants that are placed on a device stay there.
+/// Returns true if a kernel's argument is known at compile time.
 fn is_known(operand: &Operand) -> bool {
     match operand {
-        Operand::Const(constant) => constant.distributed.is_none() && constant.vdevice.is_none(),
+        Operand::Const(constant) => constant.distributed.is_none(),
         Operand::Tuple(fields) => fields.iter().all(is_known),
         Operand::Prim(e) => e.as_int().is_some() || e.as_float().is_some(),
         Operand::Shape(dims) => dims.iter().all(|dim| dim.as_int().is_some()),
@@ -356,11 +361,11 @@ fn argument(operand: &Operand) -> Option<Any> {
     }
 }
 
-/// Returns the shapes and dtypes of a result, if all are known and none is placed on a device.
+/// Returns the shapes and dtypes of a result, if all are known.
 fn outputs(ty: &Type) -> Option<Vec<(Vec<i64>, DType)>> {
     let tensor = |t: &TensorType| {
         let dims = t.dims()?.iter().map(|dim| dim.as_int().filter(|size| *size >= 0)).collect::<Option<_>>()?;
-        t.dtype.filter(|_| t.vdevice.is_none()).map(|dtype| (dims, dtype))
+        t.dtype.map(|dtype| (dims, dtype))
     };
     match ty {
         Type::Tensor(t) => tensor(t).map(|output| vec![output]),

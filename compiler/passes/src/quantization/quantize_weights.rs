@@ -14,14 +14,17 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, DType, Function as Global, Module, PrimExpr, Tensor, Type,
+    Attrs, DType, Function as Global, Module, PrimExpr, Tensor, TensorType, VDevice,
     relax::{Binding, Call, Constant, Function, Operand, Value},
     tir::{Block, Buffer, Param, PrimFunc, Region},
 };
 use hammock_ops::lookup;
 use hammock_runtime::Element;
 use indexmap::IndexMap;
-use std::hash::{Hash, Hasher};
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -137,12 +140,12 @@ impl Quantizer {
         mut binding: Binding,
         out: &mut Emitter,
     ) -> Result<(), Diagnostic> {
-        if let Some((call, weights)) = self.matmul(&binding.value) {
+        if let Some((call, Constant { tensor: weights, vdevice, .. })) = self.matmul(&binding.value) {
             let format = self.format;
             let made = || (function.vars[binding.var].name.to_string(), Matrix::quantize(&weights, format));
             let (_, matrix) = self.matrices.entry(Contents(weights.clone())).or_insert_with(made);
             if let Some(matrix) = matrix.clone() {
-                binding.value = self.quantized_matmul(module, function, call, matrix, out, binding.span)?;
+                binding.value = self.quantized_matmul(module, function, call, (matrix, vdevice), out, binding.span)?;
             }
         }
         out.push(binding);
@@ -150,26 +153,27 @@ impl Quantizer {
     }
 
     /// Returns a matmul by a constant matrix that is worth quantizing.
-    fn matmul(&self, value: &Value) -> Option<(Call, Tensor)> {
+    fn matmul(&self, value: &Value) -> Option<(Call, Constant)> {
         let call = value.as_op("matmul")?;
-        let [_, Operand::Const(Constant { tensor, distributed: None, vdevice: None, .. })] = call.operands()? else {
+        let [_, Operand::Const(constant @ Constant { tensor, distributed: None, .. })] = call.operands()? else {
             return None;
         };
         let fits = tensor.shape().len() == 2 && tensor.nbytes() as i64 >= self.format.min_bytes;
-        fits.then(|| (call.clone(), tensor.clone()))
+        fits.then(|| (call.clone(), constant.clone()))
     }
 
-    /// Emits the matmul by a quantized matrix.
+    /// Emits the matmul by a quantized matrix, which is on the device of the original one.
     fn quantized_matmul(
         &mut self,
         module: &mut Module,
         function: &mut Function,
         mut call: Call,
-        matrix: Matrix,
+        (matrix, vdevice): (Matrix, Option<Arc<VDevice>>),
         out: &mut Emitter,
         span: hammock_ir::Span,
     ) -> Result<Value, Diagnostic> {
-        let operand = |tensor: &Tensor| Operand::Const(Constant::new(tensor.clone()));
+        let operand =
+            |tensor: &Tensor| Operand::Const(Constant { vdevice: vdevice.clone(), ..Constant::new(tensor.clone()) });
         let op = |name: &str, args: Vec<Operand>, attrs: Vec<(&'static str, hammock_ir::AttrValue)>| {
             lookup(name).map(|op| op.call(args, attrs)).ok_or_else(|| Diagnostic::error(codes::NOT_LOWERABLE, name))
         };
@@ -179,7 +183,8 @@ impl Quantizer {
             false => {
                 let kernel = self.kernels.share(module, "dequantize_weights", Global::Tir(matrix.kernel(self.format)));
                 let inputs = vec![operand(&matrix.numbers), operand(&matrix.scales)];
-                Call::tir(kernel, inputs, Type::tensor(matrix.shape.map(PrimExpr::int64), matrix.dtype))
+                let ty = TensorType::new(matrix.shape.map(PrimExpr::int64), matrix.dtype);
+                Call::tir(kernel, inputs, TensorType { vdevice: vdevice.clone(), ..ty }.into())
             }
         };
         call.args[1] = out.call(module, function, "weights", floats, span)?.into();

@@ -2,7 +2,7 @@
 
 use hammock_ir::{
     Module, Type, VDevice,
-    relax::{Body, Function, Value},
+    relax::{Body, Callee, Function, Value},
 };
 use std::sync::Arc;
 
@@ -27,6 +27,12 @@ pub fn number(ty: &Type) -> Option<i64> {
         Type::Tuple(fields) => fields.iter().find_map(number),
         _ => None,
     }
+}
+
+/// Returns true if a value is a call of a function of the runtime, which may take tensors of several devices.
+pub fn calls_runtime(value: &Value) -> bool {
+    let Value::Call(call) = value else { return false };
+    matches!(call.callee, Callee::Extern(_)) || call.is_op("call_pure_packed") || call.is_op("call_builtin_with_ctx")
 }
 
 /// Calls `f` on every type in a function: of variables, results, casts and calls.

@@ -1,6 +1,6 @@
 //! Calls with tensors of different devices.
 
-use crate::rewrite::devices;
+use crate::rewrite::devices::{self, calls_runtime};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module, Type,
@@ -31,7 +31,7 @@ fn check(module: &Module, function: &Function, binding: &Binding, call: &Call) -
         Callee::Global(name) => module.relax(name).is_some(),
         callee => matches!(callee, Callee::Var(_)),
     };
-    if copies || calls_function {
+    if copies || calls_function || calls_runtime(&binding.value) {
         return Ok(());
     }
     let kernel = CallTir::of_any(call).and_then(|call| module.tir(call.kernel()?));

@@ -1,6 +1,7 @@
 //! Propagation of devices between the variables of a function.
 
 use super::hinted_device;
+use crate::rewrite::devices::calls_runtime;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Type, VDevice,
@@ -46,11 +47,12 @@ impl<'a> DeviceInference<'a> {
             };
             let mut nested = Vec::new();
             binding.value.each_body(&mut |body| nested.push(body));
+            let is_tuple = matches!(function.ty(binding.var), Type::Tuple(_));
             for body in nested {
                 self.body(function, body, Some(binding.var))?;
-                body.result.each_var(&mut |v| used.push(v));
+                body.result.each_var(&mut |v| used.extend((!is_tuple).then_some(v)));
             }
-            self.join(function, binding.var, &used);
+            self.join(function, binding, &used);
         }
         Ok(())
     }
@@ -106,6 +108,7 @@ impl<'a> DeviceInference<'a> {
         }
         let mut used = Vec::new();
         binding.value.each_operand(&mut |operand| operand.each_var(&mut |var| self.parts(var, &mut used)));
+        binding.value.each_operand(&mut |operand| self.constants(binding.var, operand));
         // if an operand's type has the device, the result's type only repeats it, and a hint may be more precise
         if !used.iter().any(|var| names_device(function.ty(*var))) {
             self.declared(function, binding.var);
@@ -118,6 +121,19 @@ impl<'a> DeviceInference<'a> {
         match self.values.get(&var) {
             Some(tuple @ Operand::Tuple(_)) => tuple.each_var(&mut |field| self.parts(field, out)),
             _ => out.push(var),
+        }
+    }
+
+    /// A result is on the device of constants that are placed.
+    fn constants(&mut self, var: Var, operand: &Operand) {
+        match operand {
+            Operand::Const(constant) => {
+                if let Some(device) = &constant.vdevice {
+                    self.known.entry(var).or_insert_with(|| device.clone());
+                }
+            }
+            Operand::Tuple(fields) => fields.iter().for_each(|field| self.constants(var, field)),
+            _ => {}
         }
     }
 
@@ -143,13 +159,16 @@ impl<'a> DeviceInference<'a> {
         }
     }
 
-    fn join(&mut self, function: &Function, var: Var, used: &[Var]) {
+    /// Records that a binding's variable is on the same device as others: those that a runtime function takes may be
+    /// elsewhere.
+    fn join(&mut self, function: &Function, binding: &Binding, used: &[Var]) {
         let is_scalar = |v: Var| matches!(function.ty(v), Type::Prim(_) | Type::Shape(_));
+        let var = binding.var;
         if is_scalar(var) {
             return;
         }
         let used: Vec<Var> = used.iter().copied().filter(|v| !is_scalar(*v)).collect();
-        for other in used.iter().copied() {
+        for other in used.iter().copied().filter(|_| !calls_runtime(&binding.value)) {
             self.same_device.entry(var).or_default().push(other);
             self.same_device.entry(other).or_default().push(var);
         }

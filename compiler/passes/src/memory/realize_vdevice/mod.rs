@@ -6,7 +6,8 @@
 //! `R.to_vdevice`, or its operand if that is on the device already.
 //!
 //! If the module is compiled for a GPU, results of kernels with the target `llvm` are on the host, and so must be their
-//! operands. Afterwards all tensors of a call are on one device: the pass rejects calls that lack a copy.
+//! operands. Afterwards all tensors of a call are on one device, unless it calls a function of the runtime: the pass
+//! rejects calls that lack a copy.
 //!
 //! - [`inference`] propagates devices;
 //! - [`check`] finds calls with tensors of different devices.
@@ -23,7 +24,7 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, GlobalInfo, Module, Span, Type, VDevice,
     prim::HOST_KINDS,
-    relax::{Body, Call, Function, Value},
+    relax::{Body, Call, CallTir, Function, Value},
 };
 use hammock_ops::lookup;
 use inference::DeviceInference;
@@ -83,7 +84,8 @@ fn hinted_device(module: &Module, call: &Call, span: Span) -> Result<Arc<VDevice
     })
 }
 
-/// Replaces hints by copies or by the tensors themselves; types of tuples follow those of their members.
+/// Replaces hints by copies or by the tensors themselves; types of tuples follow those of their members, and types that
+/// calls state those of their results.
 fn realize(module: &Module, function: &mut Function, body: &mut Body) -> Result<(), Diagnostic> {
     for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         if let Value::Call(call) = &binding.value
@@ -97,6 +99,11 @@ fn realize(module: &Module, function: &mut Function, body: &mut Body) -> Result<
                 Some(op) => Value::Call(op.call(vec![operand], [("dst_vdevice", AttrValue::VDevice(device))])),
                 None => Value::Operand(operand),
             };
+        }
+        if let Value::Call(call) = &mut binding.value
+            && CallTir::of_any(call).is_some()
+        {
+            devices::set_device(&mut call.ty_args[0], function.ty(binding.var));
         }
         let mut result = Ok(());
         binding.value.each_body_mut(&mut |nested| {
