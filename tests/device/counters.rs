@@ -22,6 +22,8 @@ struct Counted {
     conflicts: u32,
     /// Minimum share of the parameters' bytes in those transferred, in per mille, for what is read once.
     read_once: u32,
+    /// Number of `mma.sync`, if it is known.
+    mma_count: Option<u32>,
     /// Minimum share of `mma.sync` in the instructions, in per mille.
     mma: u32,
     /// Launches.
@@ -31,7 +33,7 @@ struct Counted {
 }
 
 const fn counted(rule: &'static str, call: &'static str, params: &'static [(&'static str, &'static [i64])]) -> Counted {
-    Counted { rule, call, params, share: 950, conflicts: 0, read_once: 0, mma: 0, launches: 1, tf32: false }
+    Counted { rule, call, params, share: 950, conflicts: 0, read_once: 0, mma: 0, mma_count: None, launches: 1, tf32: false }
 }
 
 /// Attention of one query: a kernel reads keys and values once, and another combines its few results. Threads store eight
@@ -105,6 +107,7 @@ const CASES: &[Counted] = &[
     decode(&[(F16, &[1, 1, 4, 64]), (F16, &[1, 1024, 4, 64]), (F16, &[1, 1024, 4, 64])]),
     decode(&[(F16, &[1, 1, 4, 128]), (F16, &[1, 1024, 4, 128]), (F16, &[1, 1024, 4, 128])]),
     decode(&[(F32, &[2, 1, 2, 64]), (F32, &[2, 1024, 2, 64]), (F32, &[2, 1024, 2, 64])]),
+    CAUSAL,
     prefill(&[(F16, &[1, 128, 2, 64]), (F16, &[1, 128, 2, 64]), (F16, &[1, 128, 2, 64])]),
     prefill(&[(F16, &[1, 64, 2, 128]), (F16, &[1, 128, 2, 128]), (F16, &[1, 128, 2, 128])]),
     counted("tf32", "R.matmul(p0, p1)", &[(F32, &[128, 64]), (F32, &[64, 128])]).with_tf32(),
@@ -119,6 +122,15 @@ const fn prefill(params: &'static [(&'static str, &'static [i64])]) -> Counted {
     let attention = counted("online_softmax", "R.nn.attention(p0, p1, p2)", params);
     Counted { share: 850, mma: 40, ..attention }
 }
+
+/// Causal attention of 16 heads: blocks of 64 queries visit 1, 2, 3 and 4 tiles of 64 keys. A warp multiplies 16 queries by
+/// 64 keys and 64 values, each in 32 `mma.sync`.
+const CAUSAL: Counted = {
+    const HEADS: &[i64] = &[1, 256, 16, 64];
+    let params = &[(F16, HEADS), (F16, HEADS), (F16, HEADS)];
+    let attention = counted("online_softmax", "R.nn.attention(p0, p1, p2, causal_mask=\"TopLeft\")", params);
+    Counted { share: 850, mma_count: Some(16 * 10 * 4 * 64), ..attention }
+};
 
 impl Counted {
     const fn with_launches(self, launches: usize) -> Counted {
@@ -198,6 +210,7 @@ fn rules_transfer_what_they_use() {
         if is_below(share, case.share)
             || is_below(read_once, case.read_once)
             || is_below(mma, case.mma)
+            || case.mma_count.is_some_and(|count| all("mma") != f64::from(count))
             || conflicts * 1000.0 > f64::from(case.conflicts)
             || launches != case.launches
             || case.tf32 && mma == 0.0

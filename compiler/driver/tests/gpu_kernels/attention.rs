@@ -132,6 +132,7 @@ fn tensor_cores() {
             &[(1, 0), (3, 70)][..],
         ),
         ("1, \"n\", 2, 32", "1, \"m\", 1, 32", CAUSAL, "bfloat16", "64 at a time, online 64 on", &[(70, 65)]),
+        ("1, \"n\", 1, 16", "1, \"m\", 1, 16", WINDOW, "float16", "64 at a time, online 64 on", &[(150, 200)]),
         ("1, 40, 2, 16", "1, 300, 2, 16", WINDOW, "float16", "32 at a time, online 64 in 2 splits on", &[(40, 300)]),
         (
             "1, 1, 16, 64",

@@ -23,7 +23,7 @@ use hammock_ir::{
 };
 use hammock_target::{assumed_machine::L2_BYTES, dynamic_extent};
 use members::Members;
-pub use online::{Combination, Online, OnlineTile, Partials, TilePosition};
+pub use online::{Combination, ElementBounds, Online, OnlineTile, Partials, TilePosition};
 
 /// See the module's documentation.
 pub static TRANSFORM: Transform = Transform {

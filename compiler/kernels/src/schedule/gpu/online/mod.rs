@@ -31,13 +31,14 @@ pub static RULE: Rule = Rule {
     why: "scores stay in shared memory",
     doc: "Matches row-wise stages around a softmax, such as attention, for rows of 64 or more elements. A block computes \
           32 or 16 rows that share elements, or else a single row. It takes 64 to 256 elements at a time, with the \
-          running maximum, and rescales its sums when that grows. Scores, exponentials and sums are in shared memory. \
-          For a single row, threads load keys and values in accesses of 16 bytes where these are aligned. On tensor \
-          cores, which multiply float16 and bfloat16 (sm_80 and later), a block computes 64, 32 or 16 rows: a warp has 16 \
-          of them, with scores, exponentials and sums in registers, and keys and values are copied to shared memory \
-          asynchronously, in accesses of 16 bytes. The head sizes of keys and values are multiples of 16, up to 128 for \
-          values. If there are too few blocks, rows are split: each block takes some elements of its rows, and a second kernel combines \
-          their maxima and sums. Not with --strict-order.",
+          running maximum, and rescales its sums when that grows; it skips tiles of elements that a causal mask hides \
+          from all its rows. Scores, exponentials and sums are in shared memory. For a single row, threads load keys and \
+          values in accesses of 16 bytes where these are aligned. On tensor cores, which multiply float16 and bfloat16 \
+          (sm_80 and later), a block computes 64, 32 or 16 rows: a warp has 16 of them, with scores, exponentials and \
+          sums in registers, and keys and values are copied to shared memory asynchronously, in accesses of 16 bytes. \
+          The head sizes of keys and values are multiples of 16, up to 128 for values. If there are too few blocks, rows \
+          are split: each block takes some elements of its rows, and a second kernel combines their maxima and sums. Not \
+          with --strict-order.",
     plan: |_, _| None,
 };
 

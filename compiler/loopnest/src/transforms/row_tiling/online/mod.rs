@@ -5,6 +5,7 @@
 //! After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et al., "FlashAttention"
 //! (2022).
 
+mod bounds;
 mod split;
 mod tile;
 
@@ -14,6 +15,7 @@ use crate::{
     access::{combiner, size},
     index::same_expr,
 };
+pub use bounds::ElementBounds;
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var},

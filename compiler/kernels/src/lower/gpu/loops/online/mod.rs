@@ -66,8 +66,16 @@ impl<'a> Regions<'a> {
     /// Returns the region of blocks that compute whole rows.
     fn whole_rows(&self) -> Stmt {
         let (block, number) = (Var::int64("block"), Var::int64("tile"));
-        let tile = self.tile(&block.expr(), &(number.expr() * PrimExpr::int64(self.how.elements)));
-        let count = steps(&self.rows.online_extent(self.online), self.how.elements);
+        let elements = PrimExpr::int64(self.how.elements);
+        let (first, end) = self.bounds(&block.expr());
+        let before = first.map(|first| at_least(0, first).floordiv(elements.clone()));
+        let tiles = match &before {
+            Some(before) => before + number.expr(),
+            None => number.expr(),
+        };
+        let tile = self.tile(&block.expr(), &(tiles * elements));
+        let count = steps(&end, self.how.elements);
+        let count = before.map_or(count.clone(), |before| at_least(0, count - before));
         let body = self.elements(&tile, (number, count), &tile.after);
         device_region(bound_loop("blockIdx.x", block, self.blocks(), body))
     }
@@ -86,7 +94,8 @@ impl<'a> Regions<'a> {
         let first = product(split, &part);
         let tile = self.tile(rows, &(&first + number.expr() * PrimExpr::int64(elements)));
         let partials = tile.partials(&self.blocks(), splits);
-        let own_tiles = steps(&part.clone().min(extent - first), elements);
+        let (_, end) = self.bounds(rows);
+        let own_tiles = at_least(0, steps(&part.clone().min(end - first), elements));
         let stored: Vec<_> = tile.store_partials(&partials, (rows, split)).into_iter().map(unplanned).collect();
         let body = self.elements(&tile, (number, own_tiles), &stored);
         let blocks = product(&self.blocks(), &count);
@@ -103,12 +112,27 @@ impl<'a> Regions<'a> {
         Stmt::seq(workspaces.chain([parts, whole]))
     }
 
-    /// Returns the stages of a block of rows, for the elements from `element` on.
-    fn tile(&self, block: &PrimExpr, element: &PrimExpr) -> OnlineTile {
+    /// Returns bounds of the elements that a block of rows needs: the first, if it is another one than that of the rows, and
+    /// the one after the last. The mask hides all others from all rows of the block.
+    fn bounds(&self, block: &PrimExpr) -> (Option<PrimExpr>, PrimExpr) {
+        let bounds = self.rows.element_bounds(self.online, &self.position(block), self.row_count);
+        let extent = self.rows.online_extent(self.online);
+        let end = bounds.end.into_iter().fold(extent, |end, bound| end.min(at_least(0, bound)));
+        (bounds.first.into_iter().reduce(PrimExpr::max), end)
+    }
+
+    /// Returns the position of the first row of a block.
+    fn position(&self, block: &PrimExpr) -> Vec<PrimExpr> {
         let mut position = unravel(block, &self.counts);
         if let Some(last) = position.last_mut() {
             *last = product(last, &PrimExpr::int64(self.row_count));
         }
+        position
+    }
+
+    /// Returns the stages of a block of rows, for the elements from `element` on.
+    fn tile(&self, block: &PrimExpr, element: &PrimExpr) -> OnlineTile {
+        let position = self.position(block);
         let (row_count, element_count) = (self.row_count, self.how.elements);
         self.rows.online_tile(self.online, &TilePosition { rows: &position, row_count, element, element_count })
     }
