@@ -9,6 +9,8 @@ mod classes;
 mod counters;
 mod draw;
 mod emulated;
+mod images;
+mod listed;
 mod programs;
 #[path = "../../compiler/codegen/tests/random_kernels/rng.rs"]
 mod rng;

@@ -1,8 +1,8 @@
 //! Contractions and convolutions of float32 on tensor cores, rounded to tf32.
 
 use crate::{
-    draw::{Dim, Draw, Values},
     emulated::emulated,
+    listed::{Listed, compare_all, listed},
     run::{compiled, first_difference, for_device, parse},
 };
 use hammock_compiler::Options;
@@ -11,18 +11,20 @@ use hammock_runtime::Tensor;
 /// Multiples of 1/16 between -2 and 2 are tf32 as they are: sums differ in their order alone.
 const TOLERANCE: f64 = 2e-5;
 
-/// Calls with the shapes of their arguments, of which negative sizes are dynamic.
-const CASES: &[(&str, &[&[i64]])] = &[
-    ("R.matmul(p0, p1)", &[&[64, 32], &[32, 64]]),
-    ("R.nn.relu(R.matmul(p0, p1))", &[&[33, 20], &[20, 50]]),
-    ("R.matmul(p0, R.permute_dims(p1))", &[&[40, 36], &[70, 36]]),
-    ("R.matmul(R.permute_dims(p0), p1)", &[&[36, 40], &[36, 70]]),
-    ("R.matmul(p0, p1)", &[&[-100, 24], &[24, 16]]),
-    ("R.matmul(p0, p1)", &[&[-1, 24], &[24, 16]]),
-    ("R.matmul(p0, p1)", &[&[0, 24], &[24, 16]]),
-    ("R.matmul(p0, p1)", &[&[3, 17, 9], &[3, 9, 12]]),
-    ("R.nn.conv2d(p0, p1)", &[&[1, 16, 12, 20], &[24, 16, 3, 3]]),
-    ("R.nn.conv2d(p0, p1, data_layout=\"NHWC\", kernel_layout=\"HWIO\")", &[&[1, 10, 18, 16], &[3, 3, 16, 24]]),
+const F32: &str = "float32";
+
+const CASES: &[Listed] = &[
+    listed("R.matmul(p0, p1)", &[(F32, &[&[64], &[32]]), (F32, &[&[32], &[64]])]),
+    listed("R.nn.relu(R.matmul(p0, p1))", &[(F32, &[&[33], &[20]]), (F32, &[&[20], &[50]])]),
+    listed("R.matmul(p0, R.permute_dims(p1))", &[(F32, &[&[40], &[36]]), (F32, &[&[70], &[36]])]),
+    listed("R.matmul(R.permute_dims(p0), p1)", &[(F32, &[&[36], &[40]]), (F32, &[&[36], &[70]])]),
+    listed("R.matmul(p0, p1)", &[(F32, &[&[0, 1, 100], &[24]]), (F32, &[&[24], &[16]])]),
+    listed("R.matmul(p0, p1)", &[(F32, &[&[3], &[17], &[0, 1, 9]]), (F32, &[&[3], &[0, 1, 9], &[12]])]),
+    listed("R.nn.conv2d(p0, p1)", &[(F32, &[&[1], &[16], &[12], &[20]]), (F32, &[&[24], &[16], &[3], &[3]])]),
+    listed(
+        "R.nn.conv2d(p0, p1, data_layout=\"NHWC\", kernel_layout=\"HWIO\")",
+        &[(F32, &[&[1], &[10], &[18], &[16]]), (F32, &[&[3], &[3], &[16], &[24]])],
+    ),
 ];
 
 fn with_tf32() -> Options {
@@ -31,30 +33,10 @@ fn with_tf32() -> Options {
 
 #[test]
 fn contractions_of_tf32_match_the_cpu() {
-    emulated("tf32::contractions_of_tf32_match_the_cpu", || {
-        for (number, (call, shapes)) in CASES.iter().enumerate() {
-            compare(number as u64, call, shapes).unwrap_or_else(|why| panic!("{call} {shapes:?}: {why}"));
-        }
-    });
+    emulated("tf32::contractions_of_tf32_match_the_cpu", || compare_all(CASES, with_tf32, TOLERANCE));
 }
 
-fn compare(seed: u64, call: &str, shapes: &[&[i64]]) -> Result<(), String> {
-    let mut draw = Draw::new(seed);
-    for shape in shapes {
-        let mut dim = |size: i64| if size < 0 { draw.dynamic(-size) } else { Dim::known(size) };
-        let dims: Vec<Dim> = shape.iter().map(|size| dim(*size)).collect();
-        draw.param("float32", &dims, Values::Between(-2, 2));
-    }
-    let result = draw.bind_any(call.to_owned());
-    draw.result(result);
-    let case = draw.case();
-    let (source, module) = parse(&case.text)?;
-    let wanted = compiled(&source, &module, Options::default(), &case.args)?;
-    let found = compiled(&source, &module, with_tf32(), &case.args)?;
-    first_difference(&wanted, &found, TOLERANCE)
-}
-
-/// A product of matrices of one value each has `count` times the products of these values, rounded as said.
+/// Products of matrices of one value each are 16 times its product, rounded before.
 #[test]
 fn operands_are_rounded_to_the_nearest_tf32() {
     emulated("tf32::operands_are_rounded_to_the_nearest_tf32", || {

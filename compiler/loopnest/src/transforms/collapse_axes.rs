@@ -13,7 +13,7 @@ use crate::{
 };
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{PrimKind, Var},
+    prim::{PrimKind, Substitution, Var},
     tir::Buffer,
 };
 
@@ -85,13 +85,13 @@ fn without_unit_dims(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<Prim
 }
 
 /// Two axes; the inner one runs through all its values for each value of the outer one.
-struct AxisPair {
-    outer: Axis,
-    inner: Axis,
+pub(super) struct AxisPair {
+    pub outer: Axis,
+    pub inner: Axis,
 }
 
 /// Returns pairs of axes that some access has in adjacent dimensions. Reduction axes must not change their order.
-fn pairs(stage: &Stage) -> Vec<AxisPair> {
+pub(super) fn pairs(stage: &Stage) -> Vec<AxisPair> {
     let mut found = Vec::new();
     let number = |index: &PrimExpr| stage.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
     let follows = |outer: usize, inner: usize| {
@@ -118,14 +118,18 @@ fn pairs(stage: &Stage) -> Vec<AxisPair> {
 impl AxisPair {
     /// Returns true if every access has both axes in adjacent dimensions, or neither, and nothing else depends on them.
     fn fits(&self, stage: &Stage) -> bool {
+        self.fits_stores(stage) && stage.values().all(|value| self.is_expr(value))
+    }
+
+    /// The same for the accesses that store.
+    pub fn fits_stores(&self, stage: &Stage) -> bool {
         let stores = |buffer: &Buffer, indices: &[PrimExpr]| self.is_access(buffer, indices);
         stores(&stage.buffer, &stage.indices)
             && stores(stage.target(), stage.target_indices())
             && stage.arg_result.iter().all(|arg| stores(&arg.buffer, &stage.indices))
-            && stage.values().all(|value| self.is_expr(value))
     }
 
-    fn is_used(&self, e: &PrimExpr) -> bool {
+    pub fn is_used(&self, e: &PrimExpr) -> bool {
         e.uses(&self.outer.var) || e.uses(&self.inner.var)
     }
 
@@ -159,11 +163,15 @@ impl AxisPair {
         (next && plain && same_expr(&wide(&buffer.shape[at + 1]), &wide(&self.inner.extent))).then_some(at)
     }
 
-    fn collapse(&self, stage: &Stage) -> Stage {
+    /// Returns the stage with one axis instead of two.
+    pub fn collapse(&self, stage: &Stage) -> Stage {
         let (outer, inner) = (self.outer.var.name(), self.inner.var.name());
         let var = Var::int64(format!("{outer}_{}", inner.strip_prefix("v_").unwrap_or(inner)));
         let extent = multiply(&self.outer.extent, &self.inner.extent);
-        let mut collapse = Collapse { pair: self, var: var.expr(), views: Vec::new() };
+        let size = wide(&self.inner.extent);
+        let positions = [(&self.outer, var.expr().floordiv(size.clone())), (&self.inner, var.expr().floormod(size))];
+        let positions = positions.into_iter().map(|(axis, at)| (axis.var.clone(), at.cast(axis.var.dtype()))).collect();
+        let mut collapse = Collapse { pair: self, var: var.expr(), positions, views: Vec::new() };
         let mut axes = Vec::new();
         for axis in stage.axes.iter().filter(|axis| axis.var != self.inner.var) {
             let is_outer = axis.var == self.outer.var;
@@ -189,6 +197,8 @@ impl AxisPair {
 struct Collapse<'a> {
     pair: &'a AxisPair,
     var: PrimExpr,
+    /// The positions on the two axes, for expressions that do not have both in adjacent dimensions.
+    positions: Substitution,
     /// Buffers with the index of the first collapsed dimension, and their views.
     views: Vec<(Buffer, usize, Buffer)>,
 }
@@ -196,10 +206,11 @@ struct Collapse<'a> {
 impl Collapse<'_> {
     fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
-            PrimKind::Load(buffer, indices, None) if self.pair.is_used(e) => {
+            PrimKind::Load(buffer, indices, None) if self.pair.is_used(e) && self.pair.is_access(buffer, indices) => {
                 let (buffer, indices) = self.access(buffer, indices);
                 PrimExpr::load(&buffer, indices)
             }
+            PrimKind::Var(_) => e.substitute(&self.positions),
             _ => e.map_children(&mut |child| self.expr(child)),
         }
     }

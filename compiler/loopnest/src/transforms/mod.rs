@@ -7,6 +7,7 @@ mod alias_output;
 mod coalesce_elements;
 mod collapse_axes;
 mod drop_unread_values;
+mod flatten_images;
 pub mod fuse;
 mod hoist_upcast;
 mod pad_leading_dim;
@@ -54,6 +55,7 @@ pub static TRANSFORMS: &[&Transform] = &[
     &alias_output::TRANSFORM,
     &collapse_axes::TRANSFORM,
     &coalesce_elements::TRANSFORM,
+    &flatten_images::TRANSFORM,
     &split_reductions::TRANSFORM,
 ];
 

@@ -6,7 +6,10 @@ use super::{
     shared_bytes, vectors,
 };
 use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan, Staged};
-use hammock_ir::{DType, PrimExpr, prim::PrimKind};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{PrimKind, Var},
+};
 use hammock_loopnest::{
     Stage,
     access::{contraction_operands, is_contiguous, is_copyable, load_stride, parts, size, spatial},
@@ -159,6 +162,11 @@ fn tile(extents: [i64; 2], batch: i64, gpu: &Gpu) -> ([i64; 2], [i64; 2]) {
     found.or(TILES.last()).copied().unwrap_or(DYNAMIC_TILE)
 }
 
+/// Returns true if the last index of a load varies along an axis.
+fn varies_fastest(load: &PrimExpr, var: &Var) -> bool {
+    matches!(load.kind(), PrimKind::Load(_, indices, _) if indices.last().is_some_and(|last| last.uses(var)))
+}
+
 /// Returns the copy of an operand along two axes of these sizes. Its rows are along the axis in which the operand is
 /// contiguous or has a short stride, padded so that `ldmatrix` has no bank conflicts.
 fn copy(stage: &Stage, operand: &PrimExpr, axes: [(usize, i64); 2], inside: usize) -> Option<Staged> {
@@ -168,9 +176,9 @@ fn copy(stage: &Stage, operand: &PrimExpr, axes: [(usize, i64); 2], inside: usiz
     }
     let [along_k, along_results] = axes;
     let [k, results] = [along_k, along_results].map(|(axis, _)| &stage.axes[axis].var);
-    // In a window, a load is contiguous along a tap too.
-    let is_read_along_results =
-        is_contiguous(operand, results) || !is_contiguous(operand, k) && load_stride(operand, results).is_some();
+    // Rows of an image are pieces of the axis of results. In a window, a load is contiguous along a tap too.
+    let is_read_along_results = is_contiguous(operand, results)
+        || !is_contiguous(operand, k) && (varies_fastest(operand, results) || load_stride(operand, results).is_some());
     let is_transposed = is_read_along_results && can_transpose(operand.dtype());
     let [outer, inner] = if is_transposed { [along_k, along_results] } else { [along_results, along_k] };
     let mut staged = Staged::new(load, inside, vec![outer.0, inner.0]);

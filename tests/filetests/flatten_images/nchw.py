@@ -1,0 +1,12 @@
+# stages: gpu flatten-images
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 64, 16, 16), "float32"), w: R.Tensor((64, 64, 3, 3), "float32"), b: R.Tensor((1, 64, 1, 1), "float32")):
+        with R.dataflow():
+            y = R.nn.relu(R.add(R.nn.conv2d(x, w), b))
+            R.output(y)
+        return y
