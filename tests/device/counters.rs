@@ -33,7 +33,18 @@ struct Counted {
 }
 
 const fn counted(rule: &'static str, call: &'static str, params: &'static [(&'static str, &'static [i64])]) -> Counted {
-    Counted { rule, call, params, share: 950, conflicts: 0, read_once: 0, mma: 0, mma_count: None, launches: 1, tf32: false }
+    Counted {
+        rule,
+        call,
+        params,
+        share: 950,
+        conflicts: 0,
+        read_once: 0,
+        mma: 0,
+        mma_count: None,
+        launches: 1,
+        tf32: false,
+    }
 }
 
 /// Attention of one query: a kernel reads keys and values once, and another combines its few results. Threads store eight
