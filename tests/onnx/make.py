@@ -1089,6 +1089,30 @@ def contrib():
            random(23, 1, 2, 5, 5), random(24, 1, 3, 5, 5))
 
 
+@writes_models
+def contrib_attention():
+    """Attention as ONNX Runtime fuses it."""
+    def node(op, inputs, outputs, **attributes):
+        return h.make_node(op, inputs, outputs, domain="com.microsoft", num_heads=2, **attributes)
+    nodes = [
+        node("Attention", ["x", "w", "b", "mask"], ["plain"]),
+        node("Attention", ["x", "w", "b", "lengths"], ["by_length"], scale=0.3),
+        node("Attention", ["x", "w", "b", "", "past"], ["causal", "present"], unidirectional=1),
+        node("Attention", ["x", "v", "", "", "", "shift"], ["narrow"], qkv_hidden_sizes=[8, 8, 4]),
+        node("MultiHeadAttention", ["x", "y", "y", "b"], ["crossed"]),
+        node("MultiHeadAttention", ["x", "x", "x", "", "mask", "shift", "past_key", "past_value"], ["appended", "keys", "values"]),
+        node("MultiHeadAttention", ["x", "past_key", "past_value"], ["of_past"]),
+    ]
+    inputs = [("x", FLOAT, ["n", 3, 8]), ("y", FLOAT, ["n", "m", 8]), ("mask", INT32, ["n", 3]), ("lengths", INT32, ["n"]),
+              ("past", FLOAT, [2, "n", 2, "p", 4]), ("shift", FLOAT, [1, 2, 3, 3]), ("past_key", FLOAT, ["n", 2, "q", 4]), ("past_value", FLOAT, ["n", 2, "q", 4])]
+    nodes[5].input[4] = nodes[5].input[5] = ""
+    outputs = [(name, FLOAT, None) for node in nodes for name in node.output]
+    weights = {"w": random(1, 8, 24), "b": random(2, 24), "v": random(3, 8, 20)}
+    model("contrib_attention", nodes, inputs, outputs, weights, domains=["com.microsoft"])
+    record("contrib_attention", random(20, 2, 3, 8), random(21, 2, 5, 8), np.int32([[1, 1, 0], [1, 1, 1]]), np.int32([2, 3]),
+           random(22, 2, 2, 2, 2, 4), random(23, 1, 2, 3, 3), random(24, 2, 2, 4, 4), random(25, 2, 2, 4, 4))
+
+
 for make in MODELS:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

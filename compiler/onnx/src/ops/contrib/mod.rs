@@ -2,6 +2,7 @@
 //! write. Their reference is `docs/ContribOperators.md` of ONNX Runtime.
 
 mod activation;
+mod attention;
 mod embed;
 mod fused;
 mod skip_norm;
@@ -9,7 +10,7 @@ mod skip_norm;
 use super::{Import, Op};
 
 /// Families of contrib operators.
-pub const FAMILIES: [&[Op]; 4] = [activation::OPS, embed::OPS, fused::OPS, skip_norm::OPS];
+pub const FAMILIES: [&[Op]; 5] = [activation::OPS, attention::OPS, embed::OPS, fused::OPS, skip_norm::OPS];
 
 /// Version of the standard operators that import functions of both domains follow.
 const STANDARD_OPSET: i64 = 21;
