@@ -1113,6 +1113,31 @@ def contrib_attention():
            random(22, 2, 2, 2, 2, 4), random(23, 1, 2, 3, 3), random(24, 2, 2, 4, 4), random(25, 2, 2, 4, 4))
 
 
+@writes_models
+def contrib_quantized():
+    """Operators on 8-bit integers with scales and zero points."""
+    def node(op, inputs, outputs, **attributes):
+        return h.make_node(op, inputs.split(), [outputs], domain="com.microsoft", **attributes)
+    nodes = [
+        node("QuantizeLinear", "x s z", "q"), node("QuantizeLinear", "y t i", "r"), node("DequantizeLinear", "q s z", "back"),
+        node("QLinearAdd", "q s z q t z u z", "sum"), node("QLinearMul", "q s z q s z t z", "product"),
+        node("QLinearConcat", "u z q s z sum u z", "joined", axis=1), node("QLinearSigmoid", "q s z small zero", "gate"),
+        node("QLinearLeakyRelu", "q s z t z", "leaky", alpha=0.2), node("MatMulIntegerToFloat", "q w s columns z", "floats"),
+        node("MatMulIntegerToFloat", "q w s columns z columns_zero bias", "biased"), node("DynamicQuantizeMatMul", "x w columns columns_zero bias", "dynamic"),
+        node("QGemm", "q s z v columns columns_zero c u z", "gemm", transB=1, alpha=0.5), node("QGemm", "q s z w columns columns_zero", "gemm_floats"),
+    ]
+    uint8 = np.uint8
+    weights = {
+        "s": np.float32(0.02), "t": np.float32(0.03), "u": np.float32(0.05), "small": np.float32(1 / 255), "z": uint8(120), "zero": uint8(0), "i": np.int8(-3),
+        "w": np.arange(12).reshape(4, 3).astype(uint8) * 20, "v": np.arange(12).reshape(3, 4).astype(uint8) * 21,
+        "columns": np.float32([0.01, 0.02, 0.03]), "columns_zero": np.uint8([100, 120, 140]), "bias": random(1, 3), "c": np.int32([50, -300, 1000]),
+    }
+    kinds = {name: TensorProto.UINT8 for name in ("q", "sum", "product", "joined", "gate", "leaky", "gemm")} | {"r": TensorProto.INT8}
+    outputs = [(name, kinds.get(name, FLOAT), None) for node in nodes for name in node.output]
+    model("contrib_quantized", nodes, [("x", FLOAT, ["n", 4]), ("y", FLOAT, ["n", 4])], outputs, weights, domains=["com.microsoft"])
+    record("contrib_quantized", 2 * random(20, 3, 4), random(21, 3, 4))
+
+
 for make in MODELS:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

@@ -21,7 +21,7 @@ pub const OPS: &[Op] = &[
 ];
 
 /// Reshapes a scale or zero point with one element to a scalar; others are unchanged.
-fn scalar_if_single(n: &mut Node, x: Operand) -> node::Result<Operand> {
+pub(super) fn scalar_if_single(n: &mut Node, x: Operand) -> node::Result<Operand> {
     let one = n.dims(&x)?.iter().all(|size| hammock_ops::dims::is(size, 1));
     if one { n.reshape(x, Vec::new()) } else { Ok(x) }
 }
@@ -37,7 +37,7 @@ fn scale_and_zero(n: &mut Node, dtype: DType) -> node::Result<(Operand, Operand)
     Ok((scale, zero))
 }
 
-fn quantize(n: &mut Node) -> Result {
+pub(super) fn quantize(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let to = match (n.optional(2)?, n.attrs.int_or("output_dtype", 0)?) {
         (Some(zero), _) => match n.value(2)?.narrow() {
@@ -70,7 +70,7 @@ fn quantize(n: &mut Node) -> Result {
     Ok(Value::of(n.cast_elements(y, to)?, to).into())
 }
 
-fn dequantize(n: &mut Node) -> Result {
+pub(super) fn dequantize(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let (scale, zero) = scale_and_zero(n, n.dtype(&x)?)?;
     let dtype = match n.attrs.int_or("output_dtype", 0)? {
@@ -112,29 +112,36 @@ fn broadcast_blocks(n: &mut Node, scale: Operand, x: &Operand) -> node::Result<O
     n.call("strided_slice", [&[scale][..], &bounds].concat())
 }
 
-/// Computes scale and zero point from the data, such that zero is representable.
 fn dynamic_quantize(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let (low, high) = (n.call("min", [x.clone()])?, n.call("max", [x.clone()])?);
-    let (low, high) = (n.with_scalar("minimum", &low, 0.0)?, n.with_scalar("maximum", &high, 0.0)?);
-    let span = n.call("subtract", [high, low.clone()])?;
-    let scale = n.with_scalar("divide", &span, 255.0)?;
-    let (zero, unit) = (n.scalar_like(0.0, &x)?, n.scalar_like(1.0 / 255.0, &x)?);
-    let flat = n.call("equal", [span, zero.clone()])?;
-    let scale = n.call("where", [flat, unit, scale])?;
-    let zero_point = n.call("divide", [low, scale.clone()])?;
-    let zero_point = n.call("negative", [zero_point])?;
-    let zero_point = n.with_scalar("maximum", &zero_point, 0.0)?;
-    let zero_point = n.with_scalar("minimum", &zero_point, 255.0)?;
-    let zero_point = n.call("round", [zero_point])?;
-    let zero_point = n.cast(zero_point, DType::UINT8)?;
-    let attrs = [("axis", (-1i64).into()), ("out_dtype", DType::UINT8.into())];
-    let y = n.call_with("quantize", [x, scale.clone(), zero_point.clone()], &attrs)?;
-    Ok(vec![y, scale, zero_point].into())
+    Ok(n.quantized_by_range(x)?.to_vec().into())
+}
+
+impl Node<'_, '_> {
+    /// Quantizes floats to uint8, with scale and zero point from the data such that zero is representable; returns data,
+    /// scale and zero point.
+    pub(super) fn quantized_by_range(&mut self, x: Operand) -> node::Result<[Operand; 3]> {
+        let (low, high) = (self.call("min", [x.clone()])?, self.call("max", [x.clone()])?);
+        let (low, high) = (self.with_scalar("minimum", &low, 0.0)?, self.with_scalar("maximum", &high, 0.0)?);
+        let span = self.call("subtract", [high, low.clone()])?;
+        let scale = self.with_scalar("divide", &span, 255.0)?;
+        let (zero, unit) = (self.scalar_like(0.0, &x)?, self.scalar_like(1.0 / 255.0, &x)?);
+        let flat = self.call("equal", [span, zero.clone()])?;
+        let scale = self.call("where", [flat, unit, scale])?;
+        let zero_point = self.call("divide", [low, scale.clone()])?;
+        let zero_point = self.call("negative", [zero_point])?;
+        let zero_point = self.with_scalar("maximum", &zero_point, 0.0)?;
+        let zero_point = self.with_scalar("minimum", &zero_point, 255.0)?;
+        let zero_point = self.call("round", [zero_point])?;
+        let zero_point = self.cast(zero_point, DType::UINT8)?;
+        let attrs = [("axis", (-1i64).into()), ("out_dtype", DType::UINT8.into())];
+        let y = self.call_with("quantize", [x, scale.clone(), zero_point.clone()], &attrs)?;
+        Ok([y, scale, zero_point])
+    }
 }
 
 /// Subtracts the zero point, in int32. A vector of zero points is per index of `axis`.
-fn subtract_zero_point(n: &mut Node, data: usize, zero: usize, axis: usize) -> node::Result<Operand> {
+pub(super) fn subtract_zero_point(n: &mut Node, data: usize, zero: usize, axis: usize) -> node::Result<Operand> {
     let x = n.input(data)?;
     let x = n.cast(x, DType::INT32)?;
     let Some(zero) = n.optional(zero)? else { return Ok(x) };
@@ -144,7 +151,7 @@ fn subtract_zero_point(n: &mut Node, data: usize, zero: usize, axis: usize) -> n
 }
 
 /// Reshapes a vector with one element per index of an axis of `x` so that it broadcasts.
-fn broadcast_along(n: &mut Node, vector: Operand, x: &Operand, axis: usize) -> node::Result<Operand> {
+pub(super) fn broadcast_along(n: &mut Node, vector: Operand, x: &Operand, axis: usize) -> node::Result<Operand> {
     let vector = scalar_if_single(n, vector)?;
     let sizes = n.dims(&vector)?;
     let rank = n.rank(x)?;
