@@ -378,8 +378,12 @@ fn bytecode_without_devices_is_rejected() {
 
 /// The error of a command on a module, which must fail.
 fn refusal(body: &str, args: &[&str]) -> String {
+    refusal_of(&head(DEVICES), body, args)
+}
+
+fn refusal_of(head: &str, body: &str, args: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("model.py"), head(DEVICES) + body).unwrap();
+    std::fs::write(folder.path().join("model.py"), head.to_owned() + body).unwrap();
     let output = emulated(folder.path(), &[&["run", "model.py"][..], args].concat());
     assert!(!output.status.success());
     String::from_utf8(output.stderr).unwrap()
@@ -408,6 +412,11 @@ fn tensors_on_the_wrong_device_are_rejected() {
 ",
     );
     let without_target = main("        return y\n");
+    for index in ["-1", "64"] {
+        let error =
+            refusal_of(&head(DEVICES).replace("\"cuda\", 1", &format!("\"cuda\", {index}")), &without_target, &cuda);
+        snapshot("cuda_devices", &format!("device_{index}").replace('-', "minus_"), &error);
+    }
     let errors = [
         ("stated", refusal(&stated, &cuda)),
         ("inferred", refusal(&inferred, &cuda)),

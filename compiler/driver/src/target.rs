@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
-use hammock_ir::{Function, Module, prim::HOST_KINDS};
+use hammock_ir::{Function, Module, VDevice, prim::HOST_KINDS};
 use hammock_passes::libraries::{self, LIBRARIES, Library};
-use hammock_runtime::suggest::nearest;
+use hammock_runtime::{image::MAX_DEVICES, suggest::nearest};
 use hammock_target::{Family, Gpu, Target};
 
 /// Names of targets.
@@ -145,6 +145,12 @@ pub fn check_devices(module: &Module, source: &SourceFile, gpu: Option<Gpu>) -> 
         let message = format!("the module puts tensors on a device of kind `{kind}`, {}", misses(kind, gpu));
         let edit = format!("declare `I.vdevice(\"{}\")`", HOST_KINDS[0]);
         return Err(Failure::new(codes::NOT_LOWERABLE, message).help(remedy(kind, gpu, &edit)).within(source));
+    }
+    let has_index = |device: &VDevice| (0..i64::from(MAX_DEVICES)).contains(&device.index);
+    if let Some(device) = module.vdevices().find(|device| !device.is_host() && !has_index(device)) {
+        let message = format!("there is no device number {} of kind `{}`", device.index, device.kind());
+        let help = format!("devices have the numbers 0 to {}, in the order of `--device`", MAX_DEVICES - 1);
+        return Err(Failure::new(codes::NOT_LOWERABLE, message).help(help).within(source));
     }
     let kind =
         |function: &Function| function.attrs()?.target_kind().filter(|kind| !is_supported(kind)).map(str::to_owned);

@@ -117,6 +117,13 @@ impl Module {
         })
     }
 
+    /// The name of a device in the module: its kind, and its position among the devices of the kind.
+    pub fn vdevice_name(&self, device: &Arc<VDevice>) -> String {
+        let same_kind = self.vdevices().filter(|other| other.kind() == device.kind());
+        let index = same_kind.take_while(|other| !Arc::ptr_eq(other, device)).count();
+        format!("{}:{index}", device.kind())
+    }
+
     /// TIR functions with their names.
     pub fn tir_functions(&self) -> impl Iterator<Item = (&Name, &tir::PrimFunc)> {
         self.functions.iter().filter_map(|(n, f)| match f {

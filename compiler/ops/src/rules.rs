@@ -62,7 +62,9 @@ pub fn common_vdevice<'t>(
     for device in tensors.into_iter().filter_map(|t| t.vdevice.as_ref()) {
         match &found {
             Some(first) if !same_device(first, device) => {
-                return Err(cx.error("operands live on different devices").help("move one with R.to_vdevice(…)"));
+                let [first, other] = [first, device].map(|device| cx.module.vdevice_name(device));
+                let error = cx.error(format!("operands are on different devices, `{first}` and `{other}`"));
+                return Err(error.help(format!("copy one: `R.to_vdevice(…, \"{first}\")`")));
             }
             Some(_) => {}
             None => found = Some(device.clone()),

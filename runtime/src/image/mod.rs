@@ -34,7 +34,7 @@ pub use device_code::{DeviceCode, DeviceFunction};
 pub use external::External;
 pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
-pub use placement::{Place, Placement};
+pub use placement::{MAX_DEVICES, Place, Placement};
 pub use signature::Signature;
 pub use sources::{SourceFile, SourceMap, Span};
 pub use versions::Version;

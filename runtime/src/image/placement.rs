@@ -3,6 +3,9 @@
 //! Devices have numbers: from 0 for those of the program other than the host, in order, and -1 for the host.
 use crate::bytes::{Put, Reader, Truncated};
 
+/// Maximum number of devices other than the host that a program uses.
+pub const MAX_DEVICES: u32 = 64;
+
 /// Maximum nesting depth of tuples.
 const MAX_NESTING: usize = 100;
 
@@ -79,7 +82,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Placement, Truncated> {
         Ok::<_, Truncated>((name, decode_places(reader, &device, 0)?))
     })?;
     let is_sorted = constants.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    if reader.remaining() == 0 && is_sorted {
+    if reader.remaining() == 0 && is_sorted && device_count <= MAX_DEVICES {
         Ok(Placement { device_count, constants, functions })
     } else {
         Err(Truncated)
@@ -142,6 +145,7 @@ mod tests {
         assert!(!refused(of(nested(MAX_NESTING))));
         assert!(refused(of(nested(MAX_NESTING + 1))));
         assert!(refused(of(Place::Device(1))) && refused(of(Place::Device(-2))));
+        assert!(refused(Placement { device_count: MAX_DEVICES + 1, ..Placement::default() }));
         let unordered = vec![(2, 0), (1, 0)];
         assert!(refused(Placement { device_count: 1, constants: unordered, ..Placement::default() }));
     }

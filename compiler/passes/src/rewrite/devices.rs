@@ -1,22 +1,14 @@
 //! Devices in types, for passes that place tensors.
 
 use hammock_ir::{
-    Module, Type, VDevice,
+    Module, Type,
     relax::{Body, Callee, Function, Value},
 };
-use std::sync::Arc;
-
-/// Returns the name of a device in the module: its kind, and its position among the devices of the kind.
-pub fn name(module: &Module, device: &Arc<VDevice>) -> String {
-    let same_kind = module.vdevices().filter(|other| other.kind() == device.kind());
-    let index = same_kind.take_while(|other| !Arc::ptr_eq(other, device)).count();
-    format!("{}:{index}", device.kind())
-}
 
 /// Returns the name of the module's device with a number; the first one needs no declaration.
 pub fn numbered_name(module: &Module, number: i64) -> String {
     let declared = module.vdevices().find(|device| device.number() == number);
-    declared.map_or_else(|| format!("cuda:{number}"), |device| name(module, device))
+    declared.map_or_else(|| format!("cuda:{number}"), |device| module.vdevice_name(device))
 }
 
 /// Number in the compiled program of the device of a tensor, or of a tuple's first tensor. Tensors without a device are on
