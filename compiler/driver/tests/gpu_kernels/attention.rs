@@ -77,17 +77,23 @@ fn constant_lengths() {
 /// The elements of a tile outside of a row read the last one, whose value counts once.
 #[test]
 fn infinite_values_of_the_last_key() {
-    let func = attention("1, 16, 1, 16", "1, 65, 1, 16", "q, k, v", "float32");
-    let target = Target::baseline();
-    let kernel = lower_gpu(&func, hammock_kernels::Options::new(&target), &Gpu::DEFAULT).unwrap();
-    let tensor = |(i, n): (usize, i64)| tensor_of(DType::FLOAT32, &[1, n, 1, 16], i).unwrap();
-    let mut args: Vec<Arg> = [16, 65, 65, 16].into_iter().enumerate().map(tensor).collect();
-    let mut values: Vec<f32> = vec![1.0; 65 * 16];
-    values[64 * 16..].fill(f32::INFINITY);
-    args[2] = Arg::Tensor(Tensor::from_slice(&[1, 65, 1, 16], &values).unwrap());
-    let mut reports = Vec::new();
-    compare_on(&func, &kernel, args, "infinite values", &mut reports);
-    assert!(reports.is_empty(), "{}", reports.join("\n"));
+    for (dtype, name) in [(DType::FLOAT32, "float32"), (DType::FLOAT16, "float16")] {
+        let func = attention("1, 16, 1, 16", "1, 65, 1, 16", "q, k, v", name);
+        let target = Target::baseline();
+        let kernel = lower_gpu(&func, hammock_kernels::Options::new(&target), &Gpu::DEFAULT).unwrap();
+        let tensor = |(i, n): (usize, i64)| tensor_of(dtype, &[1, n, 1, 16], i).unwrap();
+        let mut args: Vec<Arg> = [16, 65, 65, 16].into_iter().enumerate().map(tensor).collect();
+        let mut values: Vec<f32> = vec![1.0; 65 * 16];
+        values[64 * 16..].fill(f32::INFINITY);
+        let bytes: Vec<u8> = match dtype {
+            DType::FLOAT16 => values.iter().flat_map(|value| half::f16::from_f32(*value).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        };
+        args[2] = Arg::Tensor(Tensor::from_bytes(dtype, &[1, 65, 1, 16], &bytes).unwrap());
+        let mut reports = Vec::new();
+        compare_on(&func, &kernel, args, "infinite values", &mut reports);
+        assert!(reports.is_empty(), "{}", reports.join("\n"));
+    }
 }
 
 /// A block for each query and each split of the keys; a second kernel combines the splits.
@@ -174,8 +180,8 @@ fn tensor_cores() {
 fn splits_by_the_number_of_queries() {
     let small = Gpu { sm_count: 4, ..Gpu::DEFAULT };
     for (dtype, args, lengths) in [
-        ("float32", CAUSAL, [(1, 140), (65, 140)]),
-        ("float16", "q, k, v, causal_mask=\"BottomRight\", window_size=20", [(1, 270), (130, 140)]),
+        ("float32", CAUSAL, [(1, 140), (65, 20)]),
+        ("float16", "q, k, v, causal_mask=\"BottomRight\", window_size=20", [(1, 270), (130, 130)]),
     ] {
         let func = attention("1, \"n\", 1, 16", "1, \"m\", 1, 16", args, dtype);
         check_on(&small, &func, [1, 1, 16], &lengths, false);
