@@ -70,17 +70,24 @@ fn einsum(draw: &mut Draw, [m, n, k]: [Dim; 3]) {
     draw.result(c);
 }
 
-/// Draws an attention.
+/// Draws an attention: of any sizes in float32, or in float16 with sizes for tensor cores.
 pub fn draw_attention(draw: &mut Draw) {
-    draw.tolerance = 1e-4;
+    let dtype = *draw.rng.pick(&["float32", "float16"]);
+    let is_short = dtype == "float16";
+    draw.tolerance = if is_short { 4e-3 } else { 1e-4 };
     let (batch, heads) = (draw.between(1, 2), draw.between(1, 3));
-    let (queries, keys) = (draw.full_dim(40), draw.full_dim(40));
-    let (depth, width) = (draw.full_dim(33), draw.full_dim(33));
-    let shape = |length: &Dim, depth: &Dim| [batch.clone(), length.clone(), heads.clone(), depth.clone()];
-    let param = |draw: &mut Draw, shape: &[Dim]| draw.param("float32", shape, Values::Between(-1, 1));
-    let q = param(draw, &shape(&queries, &depth));
-    let k = param(draw, &shape(&keys, &depth));
-    let v: Value = param(draw, &shape(&keys, &width));
+    let shared = if draw.rng.chance(30) { Dim::known(1) } else { heads.clone() };
+    let (queries, keys) = (draw.full_dim(40), draw.between(1, 100));
+    let size = |draw: &mut Draw| match is_short {
+        true => Dim::known(*draw.rng.pick(&[16, 32])),
+        false => draw.full_dim(33),
+    };
+    let (depth, width) = (size(draw), size(draw));
+    let shape = |length: &Dim, heads: &Dim, depth: &Dim| [batch.clone(), length.clone(), heads.clone(), depth.clone()];
+    let param = |draw: &mut Draw, shape: &[Dim]| draw.param(dtype, shape, Values::Between(-1, 1));
+    let q = param(draw, &shape(&queries, &heads, &depth));
+    let k = param(draw, &shape(&keys, &shared, &depth));
+    let v: Value = param(draw, &shape(&keys, &shared, &width));
     let args = [q, k, v].map(|value| value.name).join(", ");
     let mask = *draw.rng.pick(&["", "", ", causal_mask=\"TopLeft\"", ", causal_mask=\"BottomRight\""]);
     let call = if draw.rng.chance(30) {

@@ -31,10 +31,15 @@ fn attention(q: &str, kv: &str, args: &str, dtype: &str) -> PrimFunc {
 }
 
 /// Compares the kernel with itself as it was written, for queries and keys of these sequence lengths.
-fn check(func: &PrimFunc, [heads, shared, size]: [i64; 3], lengths: &[(i64, i64)], strict_order: bool) {
+fn check(func: &PrimFunc, heads: [i64; 3], lengths: &[(i64, i64)], strict_order: bool) {
+    check_on(&Gpu::DEFAULT, func, heads, lengths, strict_order);
+}
+
+/// The same on a GPU.
+fn check_on(gpu: &Gpu, func: &PrimFunc, [heads, shared, size]: [i64; 3], lengths: &[(i64, i64)], strict_order: bool) {
     let target = Target::baseline();
     let options = hammock_kernels::Options { strict_order, ..hammock_kernels::Options::new(&target) };
-    let kernel = lower_gpu(func, options, &Gpu::DEFAULT).unwrap();
+    let kernel = lower_gpu(func, options, gpu).unwrap();
     for (n, m) in lengths {
         let shapes = [[1, *n, heads, size], [1, *m, shared, size], [1, *m, shared, size], [1, *n, heads, size]];
         let args: Option<Vec<Arg>> =
@@ -57,7 +62,7 @@ const LENGTHS: &[(i64, i64)] = &[(1, 1), (33, 65), (0, 3)];
 fn sequences_of_any_length() {
     for args in [CAUSAL, "q, k, v, causal_mask=\"TopLeft\", window_size=3"] {
         let func = attention("1, \"n\", 1, 16", "1, \"m\", 1, 16", args, "float32");
-        assert!(plan(&func).contains("rows, 32 at a time, online 64:"), "{}", plan(&func));
+        assert!(plan(&func).contains("rows, 32 at a time, online 64"), "{}", plan(&func));
         check(&func, [1, 1, 16], LENGTHS, false);
     }
 }
@@ -72,17 +77,23 @@ fn constant_lengths() {
 /// The elements of a tile outside of a row read the last one, whose value counts once.
 #[test]
 fn infinite_values_of_the_last_key() {
-    let func = attention("1, 16, 1, 16", "1, 65, 1, 16", "q, k, v", "float32");
-    let target = Target::baseline();
-    let kernel = lower_gpu(&func, hammock_kernels::Options::new(&target), &Gpu::DEFAULT).unwrap();
-    let tensor = |(i, n): (usize, i64)| tensor_of(DType::FLOAT32, &[1, n, 1, 16], i).unwrap();
-    let mut args: Vec<Arg> = [16, 65, 65, 16].into_iter().enumerate().map(tensor).collect();
-    let mut values: Vec<f32> = vec![1.0; 65 * 16];
-    values[64 * 16..].fill(f32::INFINITY);
-    args[2] = Arg::Tensor(Tensor::from_slice(&[1, 65, 1, 16], &values).unwrap());
-    let mut reports = Vec::new();
-    compare_on(&func, &kernel, args, "infinite values", &mut reports);
-    assert!(reports.is_empty(), "{}", reports.join("\n"));
+    for (dtype, name) in [(DType::FLOAT32, "float32"), (DType::FLOAT16, "float16")] {
+        let func = attention("1, 16, 1, 16", "1, 65, 1, 16", "q, k, v", name);
+        let target = Target::baseline();
+        let kernel = lower_gpu(&func, hammock_kernels::Options::new(&target), &Gpu::DEFAULT).unwrap();
+        let tensor = |(i, n): (usize, i64)| tensor_of(dtype, &[1, n, 1, 16], i).unwrap();
+        let mut args: Vec<Arg> = [16, 65, 65, 16].into_iter().enumerate().map(tensor).collect();
+        let mut values: Vec<f32> = vec![1.0; 65 * 16];
+        values[64 * 16..].fill(f32::INFINITY);
+        let bytes: Vec<u8> = match dtype {
+            DType::FLOAT16 => values.iter().flat_map(|value| half::f16::from_f32(*value).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        };
+        args[2] = Arg::Tensor(Tensor::from_bytes(dtype, &[1, 65, 1, 16], &bytes).unwrap());
+        let mut reports = Vec::new();
+        compare_on(&func, &kernel, args, "infinite values", &mut reports);
+        assert!(reports.is_empty(), "{}", reports.join("\n"));
+    }
 }
 
 /// A block for each query and each split of the keys; a second kernel combines the splits.
@@ -108,7 +119,7 @@ fn few_queries() {
 #[test]
 fn one_head_of_keys() {
     let func = attention("1, \"n\", 4, 16", "1, \"m\", 1, 16", CAUSAL, "float32");
-    assert!(plan(&func).contains("rows, 32 at a time, online 64:"), "{}", plan(&func));
+    assert!(plan(&func).contains("rows, 32 at a time, online 64"), "{}", plan(&func));
     check(&func, [4, 1, 16], &[(17, 5)], false);
     let func = attention("1, 1, 20, 16", "1, \"m\", 1, 16", CAUSAL, "float32");
     assert!(plan(&func).contains("rows, 16 at a time, online 64 in 64 splits:"), "{}", plan(&func));
@@ -128,11 +139,25 @@ fn tensor_cores() {
             "1, \"m\", 2, 16",
             "q, k, v",
             "float16",
-            "64 at a time, online 64 on",
+            "64 at a time, online 64 in 64 splits on",
             &[(1, 0), (3, 70)][..],
         ),
-        ("1, \"n\", 2, 32", "1, \"m\", 1, 32", CAUSAL, "bfloat16", "64 at a time, online 64 on", &[(70, 65)]),
-        ("1, \"n\", 1, 16", "1, \"m\", 1, 16", WINDOW, "float16", "64 at a time, online 64 on", &[(150, 200)]),
+        (
+            "1, \"n\", 2, 32",
+            "1, \"m\", 1, 32",
+            CAUSAL,
+            "bfloat16",
+            "64 at a time, online 64 in 64 splits on",
+            &[(70, 65)],
+        ),
+        (
+            "1, \"n\", 1, 16",
+            "1, \"m\", 1, 16",
+            WINDOW,
+            "float16",
+            "64 at a time, online 64 in 64 splits on",
+            &[(150, 200)],
+        ),
         ("1, 40, 2, 16", "1, 300, 2, 16", WINDOW, "float16", "32 at a time, online 64 in 2 splits on", &[(40, 300)]),
         (
             "1, 1, 16, 64",
@@ -147,6 +172,19 @@ fn tensor_cores() {
         assert!(plan(&func).contains(&format!("rows, {rows} tensor cores:")), "{}", plan(&func));
         let last = |dims: &str, at: usize| dims.rsplit(", ").nth(at).unwrap().parse::<i64>().unwrap();
         check(&func, [last(q, 1), last(kv, 1), last(q, 0)], lengths, false);
+    }
+}
+
+/// A dynamic number of queries: the host chooses whether keys are split.
+#[test]
+fn splits_by_the_number_of_queries() {
+    let small = Gpu { sm_count: 4, ..Gpu::DEFAULT };
+    for (dtype, args, lengths) in [
+        ("float32", CAUSAL, [(1, 140), (65, 20)]),
+        ("float16", "q, k, v, causal_mask=\"BottomRight\", window_size=20", [(1, 270), (130, 130)]),
+    ] {
+        let func = attention("1, \"n\", 1, 16", "1, \"m\", 1, 16", args, dtype);
+        check_on(&small, &func, [1, 1, 16], &lengths, false);
     }
 }
 

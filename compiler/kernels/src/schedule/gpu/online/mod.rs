@@ -7,6 +7,7 @@ use super::Rule;
 use crate::schedule::{OnlinePlan, RowsPlan, ScheduleContext, StagePlan};
 use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
 use hammock_loopnest::row_tiling::{Online, OnlineTile, Rows, TilePosition};
+use hammock_target::Gpu;
 pub use loops::stage_plan;
 
 /// Rows of a block that share elements, such as keys, if they fit.
@@ -95,26 +96,27 @@ fn block_plans(tile: OnlineTile, ctx: ScheduleContext) -> Option<Vec<StagePlan>>
     loops::fit_registers(&stages, &is_shared, ctx).then_some(plans)
 }
 
-/// Returns the number of splits of a row with which there are enough blocks for the GPU. Tiles of a dynamic number of rows
-/// are enough; single rows are taken for one.
+/// Returns the number of splits of a row with which there are enough blocks for the GPU. A dynamic number of rows is taken
+/// for one: with more, rows are not split when there are [too many blocks](max_split_blocks).
 fn splits(rows: &Rows, online: &Online, (row_count, elements): (i64, i64), ctx: ScheduleContext) -> i64 {
-    let extents: Vec<Option<i64>> = rows.extents().map(PrimExpr::as_int).collect();
-    let is_long = row_count > 1 && extents.last().is_some_and(Option::is_none);
-    if is_long || !online.can_be_split() {
-        return 1;
-    }
+    let Some(gpu) = ctx.gpu.filter(|_| online.can_be_split()) else { return 1 };
+    let extents: Vec<&PrimExpr> = rows.extents().collect();
     let last = extents.len() - 1;
-    let along = |(axis, extent): (usize, &Option<i64>)| {
+    let along = |(axis, extent): (usize, &&PrimExpr)| {
         let step = if axis == last { row_count } else { 1 };
-        (extent.unwrap_or(1).max(1) + step - 1) / step
+        (extent.as_int().unwrap_or(1).max(1) + step - 1) / step
     };
     let blocks = extents.iter().enumerate().map(along).fold(1i64, i64::saturating_mul);
-    let sm_count = ctx.gpu.map_or(1, |gpu| i64::from(gpu.sm_count));
-    // The results of parts of many rows take more time than idle SMs, if these are less than half.
-    if row_count > 1 && blocks > sm_count / 2 {
+    if blocks > max_split_blocks(row_count, gpu) {
         return 1;
     }
-    let wanted = sm_count * SM_BLOCKS / blocks;
+    let wanted = i64::from(gpu.sm_count) * SM_BLOCKS / blocks;
     let tiles = rows.online_extent(online).as_int().map(|extent| extent / (elements * MIN_SPLIT_TILES));
     wanted.min(tiles.unwrap_or(MAX_SPLITS)).clamp(1, MAX_SPLITS)
+}
+
+/// Returns the maximum number of blocks whose rows are split. The results of parts of many rows take more time than idle SMs
+/// if these are less than half.
+pub fn max_split_blocks(row_count: i64, gpu: &Gpu) -> i64 {
+    i64::from(gpu.sm_count) / if row_count > 1 { 2 } else { 1 }
 }

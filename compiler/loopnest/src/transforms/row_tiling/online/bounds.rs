@@ -3,6 +3,7 @@
 
 use super::{Online, Role};
 use crate::{
+    Stage,
     access::{combiner, guarded},
     conjuncts,
     index::Simplifier,
@@ -35,17 +36,28 @@ impl Rows {
         let max = online.roles.iter().position(|role| *role == Role::Max).unwrap_or_default();
         let stage = &self.stages[max];
         let mut bounds = ElementBounds::default();
-        let (Some(axis), Some((_, term))) = (online.axes[max], combiner(stage)) else { return bounds };
-        let Some((mask, _, hidden)) = guarded(term) else { return bounds };
+        let Some((_, term)) = combiner(stage) else { return bounds };
+        let (number, score) = self.computed(max, term);
+        let stage = &self.stages[number];
+        let (Some(axis), Some((mask, _, hidden))) = (online.axes[number], guarded(score)) else { return bounds };
         if hidden.as_float() != Some(f64::NEG_INFINITY) {
             return bounds;
         }
         let element = &stage.axes[axis].var;
-        let extremes = self.extremes(max, position, row_count);
+        let extremes = self.extremes(number, position, row_count);
         for condition in conjuncts(mask) {
             bounds.add(&condition, element, &extremes);
         }
         bounds
+    }
+
+    /// Returns the stage that computes a value, and what it computes: another one, if the value is an intermediate.
+    fn computed<'a>(&'a self, number: usize, value: &'a PrimExpr) -> (usize, &'a PrimExpr) {
+        let PrimKind::Load(buffer, ..) = value.kind() else { return (number, value) };
+        let is_source = |stage: &Stage| stage.target() == buffer && (stage.epilogue.is_some() || !stage.reduces());
+        let Some(source) = self.stages.iter().position(is_source) else { return (number, value) };
+        let stage = &self.stages[source];
+        (source, stage.epilogue.as_ref().map_or(&stage.value, |epilogue| &epilogue.value))
     }
 
     /// Returns the positions of the first and the last row of a block in a stage.

@@ -50,13 +50,16 @@ impl Fragments {
     /// Puts buffers of rows into registers.
     pub fn new<'a>(buffers: impl IntoIterator<Item = &'a Buffer>, row_count: i64) -> Fragments {
         let mut fragments = Fragments { thread: Var::int64("thread"), row_count, registers: FxHashMap::default() };
-        buffers.into_iter().for_each(|buffer| fragments.add(buffer));
+        for buffer in buffers {
+            let mut sizes = buffer.shape.iter().filter_map(PrimExpr::as_int).filter(|size| *size != 1);
+            fragments.add(buffer, sizes.nth(1));
+        }
         fragments
     }
 
-    fn add(&mut self, buffer: &Buffer) {
-        let sizes: Vec<i64> = buffer.shape.iter().filter_map(PrimExpr::as_int).filter(|size| *size != 1).collect();
-        let size = if sizes.len() > 1 { sizes[1] / MMA_TILE[1] * TILE_RESULTS } else { RESULTS };
+    /// Puts a buffer of rows, or of rows and a number of columns, into registers.
+    pub fn add(&mut self, buffer: &Buffer, columns: Option<i64>) {
+        let size = columns.map_or(RESULTS, |columns| columns / MMA_TILE[1] * TILE_RESULTS);
         let shape = vec![PrimExpr::int64(size)];
         self.registers.insert(buffer.clone(), Buffer::scoped(buffer.name.clone(), shape, buffer.dtype, "local"));
     }

@@ -14,7 +14,7 @@ use crate::{
         LoopKind, OnlinePlan, ScheduleContext, StagePlan,
         gpu::{
             BLOCK_THREADS,
-            online::{MIN_SPLIT_TILES, stage_plan},
+            online::{MIN_SPLIT_TILES, max_split_blocks, stage_plan},
         },
     },
 };
@@ -25,7 +25,7 @@ use hammock_ir::{
 };
 use hammock_loopnest::{
     Stage,
-    row_tiling::{Online, OnlineTile, Rows, TilePosition},
+    row_tiling::{Online, OnlineTile, Partials, Rows, TilePosition},
     steps,
 };
 
@@ -40,6 +40,16 @@ pub struct Regions<'a> {
     choice: ScheduleContext<'a>,
     /// Numbers of tiles along the row axes.
     counts: Vec<PrimExpr>,
+}
+
+/// Tiles of elements.
+struct Tiles {
+    /// Their number.
+    count: PrimExpr,
+    /// Index of a tile among them.
+    number: Var,
+    /// First element of this tile.
+    element: PrimExpr,
 }
 
 impl<'a> Regions<'a> {
@@ -58,25 +68,23 @@ impl<'a> Regions<'a> {
         Regions { rows, online, row_count, how, plans, choice, counts }
     }
 
-    /// Returns the code.
+    /// Returns the code. The host chooses by the number of blocks whether rows are split.
     pub fn stmt(&self) -> Stmt {
-        if self.how.splits == 1 { self.whole_rows() } else { self.split_rows() }
+        let Some(gpu) = self.choice.gpu.filter(|_| self.how.splits > 1) else { return self.whole_rows() };
+        let (blocks, max) = (self.blocks(), PrimExpr::int64(max_split_blocks(self.row_count, gpu)));
+        if blocks.as_int().is_some() {
+            return self.split_rows();
+        }
+        let (split, whole) = (Box::new(self.split_rows()), Box::new(self.whole_rows()));
+        Stmt::new(StmtKind::If(blocks.le(max), split, Some(whole)))
     }
 
     /// Returns the region of blocks that compute whole rows.
     fn whole_rows(&self) -> Stmt {
-        let (block, number) = (Var::int64("block"), Var::int64("tile"));
-        let elements = PrimExpr::int64(self.how.elements);
-        let (first, end) = self.bounds(&block.expr());
-        let before = first.map(|first| at_least(0, first).floordiv(elements.clone()));
-        let tiles = match &before {
-            Some(before) => before + number.expr(),
-            None => number.expr(),
-        };
-        let tile = self.tile(&block.expr(), &(tiles * elements));
-        let count = steps(&end, self.how.elements);
-        let count = before.map_or(count.clone(), |before| at_least(0, count - before));
-        let body = self.elements(&tile, (number, count), &tile.after);
+        let block = Var::int64("block");
+        let tiles = self.tiles(&block.expr(), &PrimExpr::int64(0), None);
+        let tile = self.tile(&block.expr(), &tiles.element);
+        let body = self.elements(&tile, (tiles.number, tiles.count), &tile.after);
         device_region(bound_loop("blockIdx.x", block, self.blocks(), body))
     }
 
@@ -88,37 +96,55 @@ impl<'a> Regions<'a> {
         let tiles = at_least(MIN_SPLIT_TILES, steps(&extent, splits * elements));
         let part = product(&tiles, &PrimExpr::int64(elements));
         let count = at_least(1, quotient_up(&extent, &part));
-        let (block, number) = (Var::int64("block"), Var::int64("tile"));
+        let block = Var::int64("block");
         let position = unravel(&block.expr(), &[self.blocks(), count.clone()]);
         let [rows, split] = [&position[0], &position[1]];
-        let first = product(split, &part);
-        let tile = self.tile(rows, &(&first + number.expr() * PrimExpr::int64(elements)));
+        let tiles = self.tiles(rows, &product(split, &part), Some(&part));
+        let tile = self.tile(rows, &tiles.element);
         let partials = tile.partials(&self.blocks(), splits);
-        let (_, end) = self.bounds(rows);
-        let own_tiles = at_least(0, steps(&part.clone().min(end - first), elements));
         let stored: Vec<_> = tile.store_partials(&partials, (rows, split)).into_iter().map(unplanned).collect();
-        let body = self.elements(&tile, (number, own_tiles), &stored);
+        let body = self.elements(&tile, (tiles.number, tiles.count), &stored);
         let blocks = product(&self.blocks(), &count);
         let parts = device_region(bound_loop("blockIdx.x", block, blocks, body));
-        let block = Var::int64("block");
-        let tile = self.tile(&block.expr(), &PrimExpr::int64(0));
-        let combination = tile.combine(&partials, &block.expr(), &count, splits);
-        let buffers: Vec<Buffer> = tile.buffers.iter().chain(&combination.buffers).cloned().collect();
-        let combined: Vec<_> = combination.stages.into_iter().map(unplanned).collect();
-        let body = self.block(&buffers, |code| vec![code.stages(&combined), code.stages(&tile.after)]);
-        let whole = device_region(bound_loop("blockIdx.x", block, self.blocks(), body));
-        let workspaces =
-            partials.buffers().map(|buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default())));
-        Stmt::seq(workspaces.chain([parts, whole]))
+        let workspace = |buffer: &Buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default()));
+        Stmt::seq(partials.buffers().map(workspace).chain([parts, self.combined(&partials, &count)]))
     }
 
-    /// Returns bounds of the elements that a block of rows needs: the first, if it is another one than that of the rows, and
-    /// the one after the last. The mask hides all others from all rows of the block.
-    fn bounds(&self, block: &PrimExpr) -> (Option<PrimExpr>, PrimExpr) {
+    /// Returns the region that combines the results of a number of splits.
+    fn combined(&self, partials: &Partials, count: &PrimExpr) -> Stmt {
+        let block = Var::int64("block");
+        let tile = self.tile(&block.expr(), &PrimExpr::int64(0));
+        let combination = tile.combine(partials, &block.expr(), count, self.how.splits);
+        let buffers: Vec<Buffer> = tile.buffers.iter().chain(&combination.buffers).cloned().collect();
+        let stages: Vec<_> = combination.stages.into_iter().map(unplanned).collect();
+        let body = self.block(&buffers, |code| vec![code.stages(&stages), code.stages(&tile.after)]);
+        device_region(bound_loop("blockIdx.x", block, self.blocks(), body))
+    }
+
+    /// Returns the tiles of elements of a block of rows, from an element on, all or those of a part. Tiles that the mask
+    /// hides from all rows of the block are left out.
+    fn tiles(&self, block: &PrimExpr, from: &PrimExpr, part: Option<&PrimExpr>) -> Tiles {
         let bounds = self.rows.element_bounds(self.online, &self.position(block), self.row_count);
         let extent = self.rows.online_extent(self.online);
         let end = bounds.end.into_iter().fold(extent, |end, bound| end.min(at_least(0, bound)));
-        (bounds.first.into_iter().reduce(PrimExpr::max), end)
+        let elements = self.how.elements;
+        let count = match part {
+            Some(part) => at_least(0, steps(&part.clone().min(end - from.clone()), elements)),
+            None => steps(&end, elements),
+        };
+        let number = Var::int64("tile");
+        let start = |tile: PrimExpr| {
+            let element = product(&tile, &PrimExpr::int64(elements));
+            if from.as_int() == Some(0) { element } else { from + element }
+        };
+        match bounds.first.into_iter().reduce(PrimExpr::max) {
+            None => Tiles { element: start(number.expr()), number, count },
+            Some(first) => {
+                let hidden = at_least(0, first - from.clone()).floordiv(PrimExpr::int64(elements));
+                let count = at_least(0, count - hidden.clone());
+                Tiles { element: start(hidden + number.expr()), number, count }
+            }
+        }
     }
 
     /// Returns the position of the first row of a block.

@@ -51,9 +51,13 @@ pub fn block(
         .iter()
         .map(|(_, stage)| Some(SharedProduct::new(stage, product(stage, &is_register, choice)?)))
         .collect();
-    let sums = products.iter().flatten().map(|product| &product.stage.buffer);
-    let buffers: Vec<Buffer> = tile.buffers.iter().chain(sums.filter(|buffer| !is_register(buffer))).cloned().collect();
-    let fragments = Fragments::new(&buffers, row_count);
+    let mut fragments = Fragments::new(&tile.buffers, row_count);
+    let mut buffers = tile.buffers.clone();
+    // Sums with an epilogue exist in registers only.
+    for product in products.iter().flatten().filter(|product| !is_register(&product.stage.buffer)) {
+        fragments.add(&product.stage.buffer, product.columns());
+        buffers.push(product.stage.buffer.clone());
+    }
     let own: Vec<&SharedProduct> = products.iter().flatten().collect();
     let code = Code { fragments, number, count, own };
     let stages = |stages: &[(Option<usize>, Stage)]| {
@@ -128,6 +132,11 @@ impl<'a> SharedProduct<'a> {
         let axes = if product.is_along_columns { [k, n] } else { [n, k] };
         let columns = SharedOperand::new(stage, product.columns, product.inside, axes);
         SharedProduct { stage, product, rows, columns }
+    }
+
+    /// Returns the number of columns of the results.
+    fn columns(&self) -> Option<i64> {
+        self.stage.axes[self.product.axes[1]].extent.as_int()
     }
 
     /// Returns the code that multiplies the operands, adds the initial values, and applies the epilogue.
