@@ -50,10 +50,11 @@ impl TargetFlags {
         }
     }
 
-    /// The GPU that `--target` names; `--allow-tf32` needs one.
+    /// The GPU that `--target` names; `--allow-tf32` needs one that multiplies tf32.
     pub fn gpu_for(&self, allow_tf32: bool) -> Result<Option<Gpu>, Failure> {
         let gpu = self.gpu()?;
-        refuse(&[("--allow-tf32", allow_tf32 && gpu.is_none())], "only GPUs multiply tf32, and `--target` names none")?;
+        let is_idle = allow_tf32 && !gpu.is_some_and(|gpu| gpu.has_tf32());
+        refuse(&[("--allow-tf32", is_idle)], "only GPUs from sm_80 on multiply tf32, and `--target` names none")?;
         Ok(gpu)
     }
 

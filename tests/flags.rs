@@ -184,8 +184,10 @@ fn flags_without_effect_are_rejected() {
         let said = refusal(&[&["run", MODEL, "--exec-mode", "reference"], flags].concat());
         assert!(said.contains("kernels are interpreted"), "{said}");
     }
-    let said = refusal(&["compile", MODEL, "-o", "/dev/null", "--allow-tf32"]);
-    assert!(said.contains("`--allow-tf32` has no effect here: only GPUs multiply tf32"), "{said}");
+    for target in [&[][..], &["--target", "cuda:sm_75"]] {
+        let said = refusal(&[&["compile", MODEL, "-o", "/dev/null", "--allow-tf32"], target].concat());
+        assert!(said.contains("`--allow-tf32` has no effect here: only GPUs from sm_80 on multiply tf32"), "{said}");
+    }
     for flags in [&["--time-passes"][..], &["--dump-dir", "."], &["--print-after", "all"], &["--verify-each"]] {
         assert!(refusal(&[&["opt", MODEL, "--passes", ""], flags].concat()).contains("no pass runs"), "{flags:?}");
     }

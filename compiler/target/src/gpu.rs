@@ -155,6 +155,11 @@ impl Gpu {
         Gpu::ALL.iter().map(|gpu| gpu.name)
     }
 
+    /// True if tensor cores multiply float32 rounded to tf32.
+    pub fn has_tf32(&self) -> bool {
+        self.capability >= (8, 0)
+    }
+
     /// True if tensor cores multiply operands of a dtype.
     pub fn has_tensor_cores_for(&self, dtype: DType) -> bool {
         self.tensor_core_dtypes.contains(&dtype)
@@ -198,5 +203,6 @@ mod tests {
         assert!(!has("sm_75", DType::BFLOAT16) && has("sm_75", DType::FLOAT16));
         assert!(has("sm_80", DType::BFLOAT16) && !has("sm_80", DType::FLOAT8_E4M3FN));
         assert!(has("sm_90", DType::FLOAT8_E4M3FN));
+        assert!(Gpu::DEFAULT.has_tf32() && !Gpu::named("sm_75").unwrap().has_tf32());
     }
 }

@@ -46,8 +46,10 @@ pub fn options(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Options> {
         external_weights: external_weights(&keywords)?,
         ..defaults
     };
-    if options.allow_tf32 && (options.gpu.is_none() || options.strict_order) {
-        let message = "`allow_tf32` is for tensor cores of GPUs, without `strict_order`; pass `target=\"cuda\"`";
+    let has_tf32 = options.gpu.is_some_and(|gpu| gpu.has_tf32()) && !options.strict_order;
+    if options.allow_tf32 && !has_tf32 {
+        let message =
+            "`allow_tf32` is for tensor cores of GPUs from sm_80 on, without `strict_order`; pass `target=\"cuda\"`";
         return Err(PyValueError::new_err(message));
     }
     match versions(&keywords)? {

@@ -1,3 +1,4 @@
+mod columns;
 mod tensor_cores;
 
 use crate::{

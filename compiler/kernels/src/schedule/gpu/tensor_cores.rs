@@ -37,8 +37,6 @@ pub const MAX_STAGES: i64 = 4;
 const MIN_SM_BLOCKS: i64 = 2;
 /// Bytes of shared memory that a block takes beside its own.
 const BLOCK_SHARED: i64 = 1 << 10;
-/// Compute capability from which on tensor cores multiply tf32.
-const TF32_CAPABILITY: (u32, u32) = (8, 0);
 /// Smaller extents leave most of a tile empty.
 const MIN_EXTENT: i64 = 8;
 
@@ -67,7 +65,7 @@ pub fn operands<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<[&'a Prim
 /// Returns the dtype of sums of operands of a dtype, if tensor cores multiply these.
 pub fn sums(ctx: &ScheduleContext, gpu: &Gpu, dtype: DType) -> Option<DType> {
     let sums = match dtype {
-        DType::FLOAT32 => return (ctx.allow_tf32 && gpu.capability >= TF32_CAPABILITY).then_some(DType::FLOAT32),
+        DType::FLOAT32 => return (ctx.allow_tf32 && gpu.has_tf32()).then_some(DType::FLOAT32),
         DType::FLOAT16 | DType::BFLOAT16 => DType::FLOAT32,
         DType::INT8 | DType::UINT8 => DType::INT32,
         _ => return None,

@@ -17,17 +17,15 @@
 //! number of parts is bounded by what the GPU runs at once; for a dynamic extent it grows with that. Not for reductions
 //! in program order, and not where the number of results is large, or assumed to be.
 
+mod stages;
+
 use super::{Scope, Transform};
 use crate::{
-    ArgResult, Axis, Kernel, Machine, Part, Stage,
+    Kernel, Machine, Part, Stage,
     access::{combiner, contraction_operands, is_unit, size, spatial, store_axis},
-    replaced, substitution,
+    consumers::is_pure,
 };
-use hammock_ir::{
-    DType, PrimExpr,
-    prim::{BinaryOp, PrimKind, Var},
-    tir::Buffer,
-};
+use hammock_ir::{PrimExpr, prim::PrimKind};
 
 /// See the module's documentation.
 pub static TRANSFORM: Transform = Transform {
@@ -77,6 +75,7 @@ struct Split<'a> {
     stage: &'a Stage,
     /// The axis that is split.
     axis: usize,
+    pattern: Pattern,
     /// Number of parts, and elements of each.
     count: PrimExpr,
     length: PrimExpr,
@@ -98,7 +97,7 @@ impl<'a> Split<'a> {
     fn of(stage: &'a Stage, blocks: i64) -> Option<Split<'a>> {
         let (_, term) = combiner(stage).filter(|_| stage.init.is_some() && stage.buffer.dtype.is_scalar())?;
         let reads_memory = term.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
-        let fits = reads_memory && !stage.regions && crate::consumers::is_pure(stage);
+        let fits = reads_memory && !stage.regions && is_pure(stage);
         let pattern = Pattern::of(stage, term);
         let results = spatial(stage).map(|axis| size(&stage.axes[axis].extent)).fold(1, i64::saturating_mul);
         let own_blocks = (results + pattern.results() - 1) / pattern.results();
@@ -124,7 +123,7 @@ impl<'a> Split<'a> {
         if let Some((axis, parts)) = candidates.iter().find_map(even) {
             let length = extent(axis).as_int()? / parts;
             let of_axis = |n: i64| PrimExpr::int(n, stage.axes[axis].var.dtype());
-            return Some(Split { stage, axis, count: of_axis(parts), length: of_axis(length) });
+            return Some(Split { stage, axis, pattern, count: of_axis(parts), length: of_axis(length) });
         }
         if pattern == Pattern::Tile {
             // A condition on elements would keep them from tiles in shared memory.
@@ -144,147 +143,7 @@ impl<'a> Split<'a> {
             None => rounded_up(&all, &of_axis(shortest)).min(of_axis(most)).max(of_axis(1)),
         };
         let length = rounded_up(&all, &times(&count, multiple));
-        (count.as_int() != Some(1)).then(|| Split { stage, axis, count, length: times(&length, multiple) })
-    }
-
-    /// Returns the stages, and the buffers between them.
-    fn stages(&self) -> (Vec<Stage>, Vec<Buffer>) {
-        let is_row = Pattern::of(self.stage, &self.stage.value) == Pattern::Row;
-        let (part, results) = (self.part_axis(), self.results());
-        // Consecutive results of the first stage are consecutive in memory.
-        let along = |part: PrimExpr, mut others: Vec<PrimExpr>| {
-            others.insert(if is_row { others.len() } else { 0 }, part);
-            others
-        };
-        let shape = along(part.extent.clone(), results.iter().map(|axis| axis.extent.clone()).collect());
-        let at = |part: &Axis, results: &[Axis]| along(part.var.expr(), results.iter().map(|a| a.var.expr()).collect());
-        let of_name = |suffix: &str| format!("{}_{suffix}", self.stage.buffer.name);
-        let partial = Buffer::new(of_name("part"), shape.clone(), self.stage.buffer.dtype);
-        let arg = self.stage.arg_result.as_ref();
-        let places = arg.map(|arg| Buffer::new(of_name("part_at"), shape, arg.buffer.dtype));
-        let first = self.partial(&part, is_row, &partial, places.as_ref(), at(&part, &results));
-        let second = self.combination(&partial, &|part, results| at(part, results));
-        match arg.zip(places) {
-            Some((arg, places)) => {
-                let (second, third, number) = self.lookup(second, arg, &places, &|part, results| at(part, results));
-                (vec![first, second, third], vec![partial, places, number])
-            }
-            None => (vec![first, second], vec![partial]),
-        }
-    }
-
-    /// Returns an axis over the parts.
-    fn part_axis(&self) -> Axis {
-        let var = &self.stage.axes[self.axis].var;
-        Axis::spatial(Var::new(format!("{}_part", var.name()), var.dtype()), self.count.clone())
-    }
-
-    /// Returns the axes of results.
-    fn results(&self) -> Vec<Axis> {
-        self.stage.axes.iter().filter(|axis| !axis.reduce).cloned().collect()
-    }
-
-    /// Returns the stage that reduces parts.
-    fn partial(
-        &self,
-        part: &Axis,
-        is_row: bool,
-        to: &Buffer,
-        places: Option<&Buffer>,
-        indices: Vec<PrimExpr>,
-    ) -> Stage {
-        let stage = self.stage;
-        let own = &stage.axes[self.axis];
-        let inner = Axis { var: own.var.fresh(), extent: self.length.clone(), reduce: true };
-        let position = part.var.expr() * self.length.clone() + inner.var.expr();
-        let mut axes = stage.axes.clone();
-        axes[self.axis] = inner;
-        axes.insert(
-            if is_row { axes.iter().rposition(|axis| !axis.reduce).map_or(0, |last| last + 1) } else { 0 },
-            part.clone(),
-        );
-        let start = self.start();
-        let result = PrimExpr::load(to, indices.clone());
-        let value = match combiner(stage) {
-            Some((op, term)) => {
-                let term = term.substitute(&substitution(std::slice::from_ref(own), std::slice::from_ref(&position)));
-                let is_whole = self.count.as_int().zip(self.length.as_int()).zip(own.extent.as_int());
-                let term = match is_whole.is_some_and(|((count, length), extent)| count * length == extent) {
-                    true => term,
-                    false => {
-                        let is_inside = position.lt(own.extent.clone().cast(own.var.dtype()));
-                        let dtype = term.dtype();
-                        PrimExpr::intrin("if_then_else", vec![is_inside, term, start.clone()], dtype)
-                    }
-                };
-                hammock_ir::prim::binary(op, result, term)
-            }
-            None => stage.value.clone(),
-        };
-        let reduced = Stage::new(format!("{}_part", stage.name), axes, to.clone(), indices, value);
-        let reduced = reduced.with_init(Some(start)).with_part(stage.part);
-        match stage.arg_result.as_ref().zip(places) {
-            Some((arg, places)) => {
-                reduced.with_arg_result(ArgResult { buffer: places.clone(), stores_value: true, ..arg.clone() })
-            }
-            None => reduced,
-        }
-    }
-
-    /// Returns the value that a part starts from: one that may count once for each part.
-    fn start(&self) -> PrimExpr {
-        let dtype = self.stage.buffer.dtype;
-        match combiner(self.stage) {
-            Some((BinaryOp::Add, _)) => PrimExpr::constant(0.0, dtype),
-            Some((BinaryOp::Mul, _)) => PrimExpr::constant(1.0, dtype),
-            _ => self.stage.init.clone().unwrap_or_else(|| PrimExpr::constant(0.0, dtype)),
-        }
-    }
-
-    /// Returns the stage that reduces partial results.
-    fn combination(&self, from: &Buffer, at: &dyn Fn(&Axis, &[Axis]) -> Vec<PrimExpr>) -> Stage {
-        let stage = self.stage;
-        let part = Axis { reduce: true, ..self.part_axis() };
-        let results = self.results();
-        let own = PrimExpr::load(&stage.buffer, stage.indices.clone());
-        let partial = PrimExpr::load(from, at(&part, &results));
-        let value = match stage.value.kind() {
-            PrimKind::Binary(op, ..) => hammock_ir::prim::binary(*op, own, partial),
-            _ => own,
-        };
-        let axes = results.into_iter().chain([part]).collect();
-        Stage { axes, value, ..stage.clone() }
-    }
-
-    /// Returns the second and the third stage of an arg-reduction: the first finds the part, and the other the position
-    /// in there. The number of the part is in a buffer of its own.
-    fn lookup(
-        &self,
-        combination: Stage,
-        arg: &ArgResult,
-        places: &Buffer,
-        at: &dyn Fn(&Axis, &[Axis]) -> Vec<PrimExpr>,
-    ) -> (Stage, Stage, Buffer) {
-        let stage = self.stage;
-        let shape = stage.buffer.shape.clone();
-        let number = Buffer::new(format!("{}_part_number", stage.buffer.name), shape, arg.buffer.dtype);
-        let init = PrimExpr::int(0, arg.buffer.dtype);
-        let found = ArgResult { buffer: number.clone(), init, ..arg.clone() };
-        let second = Stage { arg_result: Some(found), ..combination };
-        let results: Vec<Axis> = self.results().iter().map(Axis::fresh).collect();
-        let values = substitution(&self.results(), &results.iter().map(|axis| axis.var.expr()).collect::<Vec<_>>());
-        let indices: Vec<PrimExpr> = stage.indices.iter().map(|index| index.substitute(&values)).collect();
-        let part = PrimExpr::load(&number, indices.clone());
-        let row = stage.axes.iter().enumerate().filter(|(n, axis)| axis.reduce && *n != self.axis);
-        let row = row.map(|(_, axis)| axis.extent.clone().cast(DType::INT64)).reduce(|a, b| a * b);
-        let length = self.length.clone().cast(DType::INT64);
-        let offset = part.clone().cast(DType::INT64) * row.map_or(length.clone(), |row| length * row);
-        let placeholder = self.part_axis();
-        let place = PrimExpr::load(places, at(&placeholder, &results));
-        let place = replaced(&place, &placeholder.var.expr(), &part.cast(placeholder.var.dtype()));
-        let value = (place.cast(DType::INT64) + offset).cast(arg.buffer.dtype);
-        let third = Stage::new(format!("{}_position", stage.name), results, arg.buffer.clone(), indices, value);
-        (second, third, number)
+        (count.as_int() != Some(1)).then(|| Split { stage, axis, pattern, count, length: times(&length, multiple) })
     }
 }
 
@@ -339,7 +198,7 @@ fn rounded_up(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
 /// Returns a multiple of a size.
 fn times(size: &PrimExpr, by: i64) -> PrimExpr {
     match size.as_int() {
-        Some(size_int) => PrimExpr::int(size_int.saturating_mul(by), size.dtype()),
+        Some(count) => PrimExpr::int(count.saturating_mul(by), size.dtype()),
         None if by == 1 => size.clone(),
         None => size * PrimExpr::int(by, size.dtype()),
     }
