@@ -19,7 +19,8 @@ use hammock_ir::{
     relax::{Binding, Call, CallTir, Callee, Function, Operand, Value},
 };
 use hammock_ops::lookup;
-use rustc_hash::{FxHashMap, FxHashSet};
+use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// See the module's documentation.
@@ -65,7 +66,7 @@ fn device_of_call(call: &CallTir) -> i64 {
 /// Gives kernels that are called on the host its target; returns the names of copies of those that are called on other
 /// devices too.
 fn place_on_host(module: &mut Module) -> FxHashMap<Name, Name> {
-    let [mut on_host, mut elsewhere]: [FxHashSet<Name>; 2] = Default::default();
+    let [mut on_host, mut elsewhere]: [IndexSet<Name>; 2] = Default::default();
     for (_, function) in module.relax_functions() {
         each_call(&function.lambda.body, &mut |call| match CallTir::of_kernel(call) {
             Some(kernel) => {
