@@ -29,7 +29,7 @@ const SM_BLOCKS: i64 = 2;
 pub static RULE: Rule = Rule {
     name: "online_softmax",
     class: "attention",
-    why: "scores stay in shared memory",
+    why: "scores stay in a block",
     doc: "Matches row-wise stages around a softmax, such as attention, for rows of 64 or more elements. A block computes \
           32 or 16 rows that share elements, or else a single row. It takes 64 to 256 elements at a time, with the \
           running maximum, and rescales its sums when that grows; it skips tiles of elements that a causal mask hides \
