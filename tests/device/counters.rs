@@ -1,4 +1,4 @@
-//! What each rule costs, by the counters of the emulator, which stand in for time: the share of the bytes transferred
+//! Costs of each rule, by the counters of the emulator, which stand in for time: the share of the bytes transferred
 //! with L2 that threads asked for, bank conflicts of shared memory, launches.
 
 use crate::{
@@ -11,7 +11,7 @@ use std::process::Command;
 /// The variable with the name of a case, in the process that runs it.
 const CASE: &str = "HAMMOCK_COUNTED";
 
-/// A program: parameters as dtypes with shapes, of which negative sizes are dynamic, and the call.
+/// A program: parameters as dtypes with shapes, where negative sizes are dynamic, and the call.
 struct Counted {
     rule: &'static str,
     call: &'static str,

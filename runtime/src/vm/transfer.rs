@@ -9,7 +9,7 @@ use crate::value::{Any, Device, Tensor, Tuple};
 /// Maximum nesting depth of tuples whose tensors are copied.
 const MAX_DEPTH: usize = 100;
 
-/// The place of values that nothing places.
+/// The device of values without a placement.
 const FIRST: Place = Place::Device(0);
 
 impl Vm {

@@ -24,7 +24,7 @@ fn tensor(shape: &[i64]) -> Tensor {
     floats(&values, CUDA).reshape(shape).unwrap()
 }
 
-/// What the builtin should compute, for matrices of these extents.
+/// Returns the expected result, for matrices of these extents.
 fn expected(lhs: &[f32], rhs: &[f32], [m, n, k]: [usize; 3], transposed: bool) -> Vec<f32> {
     let rhs = |k_at: usize, column: usize| if transposed { rhs[column * k + k_at] } else { rhs[k_at * n + column] };
     let sum = |row: usize, column: usize| (0..k).map(|at| lhs[row * k + at] * rhs(at, column)).sum();

@@ -1,4 +1,4 @@
-//! What the first-level cache of a block asks of the second level.
+//! Requests of a block's first-level cache to the second level.
 //!
 //! A GPU caches loads of global memory in an SM's L1, in sectors of 32 bytes: where the rows of a matrix begin inside of a
 //! sector, the warps on both sides of its middle read it, and the second one finds it there. L1 writes through: each

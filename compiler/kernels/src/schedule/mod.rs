@@ -84,7 +84,7 @@ pub struct OnlinePlan {
     pub elements: i64,
     /// Maximum number of parts that different blocks compute.
     pub splits: i64,
-    /// True if tensor cores compute the products, and warps have all else in registers.
+    /// True if tensor cores compute the matmuls, and warps have everything else in registers.
     pub tensor_cores: bool,
 }
 

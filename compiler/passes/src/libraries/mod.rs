@@ -12,7 +12,7 @@ use hammock_ir::{
 pub struct Library {
     /// Its name, which is that of the code generator for its patterns.
     pub name: &'static str,
-    /// What it computes, in one line.
+    /// Description of the values that it computes, in one line.
     pub doc: &'static str,
     /// Returns names and texts of patterns for values that it may compute, the largest first.
     pub patterns: fn() -> Vec<(String, String)>,

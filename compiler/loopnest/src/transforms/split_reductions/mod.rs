@@ -1,6 +1,6 @@
 //! Splits long reductions with few results between the blocks of a GPU.
 //!
-//! A reduction to one value, the sums of a few columns, or a matrix product with a short result and a long sum would
+//! A reduction to one value, the sums of a few columns, or a matmul with a small result and a long reduction would
 //! run on a few blocks, while the rest of the GPU is idle. Instead, a first stage reduces parts of the reduction axis,
 //! into a workspace, and a second one reduces these partial results:
 //!
@@ -88,7 +88,7 @@ enum Pattern {
     Row,
     /// Threads read along the results.
     Column,
-    /// A block computes a tile of a matrix product.
+    /// A block computes a tile of a matmul.
     Tile,
 }
 

@@ -114,7 +114,7 @@ impl Split<'_> {
         let indices: Vec<PrimExpr> = stage.indices.iter().map(|index| index.substitute(&values)).collect();
         let part = PrimExpr::load(&number, indices.clone());
         let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
-        // Positions count along all reduction axes, of which the split one is the first.
+        // Positions count along all reduction axes; the split one is the first.
         let row = stage.axes.iter().enumerate().filter(|(n, axis)| axis.reduce && *n != self.axis);
         let offset = row.fold(wide(&part) * wide(&self.length), |offset, (_, axis)| offset * wide(&axis.extent));
         let at = self.at(part.cast(self.count.dtype()), results.iter().map(|axis| axis.var.expr()));

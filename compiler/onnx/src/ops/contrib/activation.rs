@@ -60,8 +60,8 @@ impl Node<'_, '_> {
             "ThresholdedRelu" => self.thresholded_relu(x, alpha(1.0)),
             "HardSigmoid" => self.hard_sigmoid(&x, alpha(0.2), beta(0.5)),
             "Clip" => {
-                let least = self.with_scalar("maximum", &x, alpha(f64::NEG_INFINITY))?;
-                self.with_scalar("minimum", &least, beta(f64::INFINITY))
+                let raised = self.with_scalar("maximum", &x, alpha(f64::NEG_INFINITY))?;
+                self.with_scalar("minimum", &raised, beta(f64::INFINITY))
             }
             other => self.error(format!("its activation `{other}` is not supported")),
         }

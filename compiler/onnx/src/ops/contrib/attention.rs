@@ -129,7 +129,11 @@ fn split(n: &mut Node, x: &Operand, sizes: &[i64]) -> node::Result<[Operand; 3]>
 /// Returns (batch, length, heads * head size) as (batch, heads, length, head size); others are that already.
 fn split_heads(n: &mut Node, x: Operand, count: i64) -> node::Result<Operand> {
     let sizes = n.dims(&x)?;
-    let [batch, length, hidden] = sizes.as_slice() else { return Ok(x) };
+    let [batch, length, hidden] = match sizes.as_slice() {
+        [_, _, _, _] => return Ok(x),
+        [batch, length, hidden] => [batch, length, hidden],
+        _ => return n.error("its operands have to have 3 or 4 dimensions"),
+    };
     let size = dims::floordiv(hidden, &PrimExpr::int64(count));
     let split = n.reshape(x, vec![batch.clone(), length.clone(), count.into(), size])?;
     n.call_with("permute_dims", [split], &[("axes", vec![0i64, 2, 1, 3].into())])
@@ -137,6 +141,9 @@ fn split_heads(n: &mut Node, x: Operand, count: i64) -> node::Result<Operand> {
 
 /// Appends keys or values to those of the past.
 fn append(n: &mut Node, past: Operand, new: Operand) -> node::Result<Operand> {
+    if n.rank(&past)? != 4 {
+        return n.error("its past has to have 4 dimensions for keys, and as many for values");
+    }
     n.call_with("concat", [Operand::Tuple(vec![past, new])], &[("axis", 2i64.into())])
 }
 

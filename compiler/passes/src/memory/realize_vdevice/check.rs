@@ -88,7 +88,7 @@ fn numbers(ty: &Type) -> Vec<i64> {
     }
 }
 
-/// What a call calls, for messages.
+/// Describes the callee of a call, for messages.
 fn callee(call: &Call) -> String {
     match (&call.callee, CallTir::of_any(call).and_then(|call| call.kernel())) {
         (_, Some(kernel)) => format!("kernel `{kernel}`"),

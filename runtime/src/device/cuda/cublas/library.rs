@@ -52,7 +52,7 @@ functions! {
 /// An algorithm, as the library describes it to itself.
 pub(super) type Algorithm = [u64; 8];
 
-/// What the library says of an algorithm.
+/// Algorithm, with the workspace that it needs.
 #[repr(C)]
 #[derive(Default)]
 pub(super) struct Heuristic {

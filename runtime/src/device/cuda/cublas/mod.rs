@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Bytes of the workspace that algorithms may use: as many as NVIDIA recommends for its largest GPUs.
 const WORKSPACE_BYTES: usize = 32 << 20;
-/// Maximum number of plans; when it is reached, all are made anew.
+/// Maximum number of plans; when it is reached, all are discarded.
 const MAX_PLANS: usize = 256;
 
 /// cuBLASLt on a device.

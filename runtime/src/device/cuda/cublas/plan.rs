@@ -18,7 +18,7 @@ const OPERATIONS: [u32; 2] = [0, 1];
 /// Status of a matmul for which there is no algorithm.
 const NOT_SUPPORTED: Status = 15;
 
-/// What an algorithm is chosen by.
+/// Properties of a matmul that its algorithm depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) problem: Problem,
@@ -103,7 +103,7 @@ impl Plan {
         check(unsafe { (self.functions.set_matmul)(self.operation, attribute as u32, value, bytes) })
     }
 
-    /// Describes a batch of contiguous column-major matrices, so many elements apart.
+    /// Describes a batch of contiguous column-major matrices, by its size and the distance of matrices in elements.
     fn layout(&self, dtype: MatmulDType, [rows, columns]: [i64; 2], batch: (i64, i64)) -> Result<Object, Status> {
         let mut layout = null_mut();
         let dtype = data_type(dtype) as u32;

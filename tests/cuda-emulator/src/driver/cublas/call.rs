@@ -17,7 +17,7 @@ pub(in crate::driver) struct MatmulCall {
     pub(super) extents: [u64; 3],
 }
 
-/// What is done with the matrices.
+/// Transposes and epilogue of a matmul.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parameters {
     transposes: [bool; 2],

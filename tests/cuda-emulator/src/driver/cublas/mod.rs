@@ -22,7 +22,7 @@ enum Object {
     Preference(Preference),
 }
 
-/// What is done with the matrices.
+/// Description of a matmul: dtypes, transposes, epilogue.
 #[derive(Debug, Clone, Copy)]
 struct Operation {
     compute: u32,
@@ -45,7 +45,7 @@ pub(super) struct Layout {
     offset: i64,
 }
 
-/// What algorithms may use.
+/// Limits for the choice of an algorithm.
 #[derive(Debug, Clone, Copy)]
 struct Preference {
     workspace: usize,

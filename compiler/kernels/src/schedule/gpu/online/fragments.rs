@@ -1,7 +1,7 @@
 //! Online softmax on tensor cores: what a block computes of its rows is in the registers of warps.
 //!
 //! A warp has 16 rows. Its threads have scores, exponentials and sums as `mma.sync` has its results, and the exponentials
-//! are an operand of the second product as they are. After Dao, "FlashAttention-2" (2023).
+//! are an operand of the second matmul as they are. After Dao, "FlashAttention-2" (2023).
 
 use super::RULE;
 use crate::schedule::{
@@ -18,12 +18,12 @@ use hammock_loopnest::{
     row_tiling::OnlineTile,
 };
 
-/// Maximum results of a thread in the accumulators of both products.
+/// Maximum results of a thread in the accumulators of both matmuls.
 const MAX_RESULTS: i64 = 96;
 /// Threads that have the results of one row.
 pub const ROW_THREADS: i64 = 4;
 
-/// A product of two operands of 16 bits, with sums of float32.
+/// A matmul of two operands of 16 bits, with sums of float32.
 pub struct Product<'a> {
     /// Axes of rows, columns, and the reduction.
     pub axes: [usize; 3],
@@ -39,7 +39,7 @@ pub struct Product<'a> {
     pub has_rows_in_registers: bool,
 }
 
-/// Returns the plans of the row-tiled stages of a tile of rows; `None` if these are no products for tensor cores around a
+/// Returns the plans of the row-tiled stages of a tile of rows; `None` if these are no matmuls for tensor cores around a
 /// softmax, or are too large for registers.
 pub fn plans(tile: &OnlineTile, ctx: ScheduleContext) -> Option<Vec<StagePlan>> {
     let is_numbered = |(number, _): &&(Option<usize>, Stage)| number.is_some();
@@ -63,7 +63,7 @@ pub fn plans(tile: &OnlineTile, ctx: ScheduleContext) -> Option<Vec<StagePlan>> 
     stages.iter().map(plan).collect::<Option<Vec<_>>>().filter(|_| fits && is_held)
 }
 
-/// Returns the bytes of the operands of a product in shared memory.
+/// Returns the bytes of the operands of a matmul in shared memory.
 fn shared_bytes(stage: &Stage, product: &Product) -> Option<i64> {
     let [m, n, k] = product.axes.map(|axis| extent(stage, axis));
     let (outer, inner) = if product.is_along_columns { (k?, n?) } else { (n?, k?) };
@@ -95,7 +95,7 @@ fn element_loops(stage: &Stage) -> Option<Vec<Loop>> {
     Some(loops)
 }
 
-/// Returns the axes of a stage that is no product: rows, and possibly columns, which may be reduced.
+/// Returns the axes of a stage that is no matmul: rows, and possibly columns, which may be reduced.
 pub fn held_axes(stage: &Stage) -> Option<Vec<usize>> {
     let mut axes: Vec<usize> = spatial(stage).collect();
     let reduced: Vec<usize> = (0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce).collect();
@@ -105,7 +105,7 @@ pub fn held_axes(stage: &Stage) -> Option<Vec<usize>> {
     ((1..=2).contains(&axes.len()) && (reduced.is_empty() || is_reduction) && has_tiles).then_some(axes)
 }
 
-/// Returns the product that a stage computes.
+/// Returns the matmul that a stage computes.
 pub fn product<'a>(
     stage: &'a Stage,
     is_register: &dyn Fn(&Buffer) -> bool,

@@ -62,7 +62,7 @@ fn row_reduction(stage: &Stage, ctx: ScheduleContext) -> Option<Vec<Loop>> {
         .then(|| vec![thread(row), Loop::with_step(axis, threads), thread(axis)])
 }
 
-/// Returns the loops of products of one row, such as a query, with many, such as keys: several threads load a row in
+/// Returns the loops of dot products of one row, such as a query, with many, such as keys: several threads load a row in
 /// accesses of 16 bytes, and a thread has several rows on their way.
 fn vector_rows(stage: &Stage, is_shared: &dyn Fn(&Buffer) -> bool, ctx: ScheduleContext) -> Option<Vec<Loop>> {
     let (axis, results) = reduction(stage, ctx)?;

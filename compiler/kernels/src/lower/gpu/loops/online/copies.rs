@@ -1,4 +1,4 @@
-//! Asynchronous copies of the operands of products to shared memory, in accesses of 16 bytes.
+//! Asynchronous copies of the operands of matmuls to shared memory, in accesses of 16 bytes.
 
 use super::super::{
     guarded,
@@ -16,7 +16,7 @@ use hammock_loopnest::Stage;
 pub struct SharedOperand {
     /// The copy.
     pub buffer: Buffer,
-    /// What is copied.
+    /// Operand that is copied.
     load: PrimExpr,
     /// Condition without which it is zero.
     inside: Option<PrimExpr>,

@@ -95,7 +95,7 @@ impl Fragments {
         own.map(|buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default()))).collect()
     }
 
-    /// Returns the code of a stage that is no product.
+    /// Returns the code of a stage that is no matmul.
     pub fn stage(&self, stage: &Stage) -> Stmt {
         let Some(axes) = held_axes(stage) else { return Stmt::nop() };
         if stage.reduces() {

@@ -1,7 +1,7 @@
 //! Online softmax on tensor cores: a warp for each 16 rows, with scores and sums in registers.
 //!
 //! Keys and values take turns: while the tile of one is multiplied, that of the other is on its way to shared memory. After
-//! the barrier before a product, all threads see its operand, and none uses the one of the product before.
+//! the barrier before a matmul, all threads see its operand, and none uses that of the matmul before.
 
 use super::{
     super::{
@@ -28,7 +28,7 @@ use hammock_loopnest::{Stage, row_tiling::OnlineTile};
 /// Elements of the rows of both operands that an `ldmatrix` of four matrices loads.
 const LOADED: i64 = 16;
 
-/// A product, and its operands in shared memory.
+/// A matmul, and its operands in shared memory.
 struct SharedProduct<'a> {
     stage: &'a Stage,
     product: Product<'a>,
@@ -86,12 +86,12 @@ struct Code<'a> {
     number: Var,
     /// Number of tiles.
     count: PrimExpr,
-    /// The products of a tile.
+    /// The matmuls of a tile.
     own: Vec<&'a SharedProduct<'a>>,
 }
 
 impl Code<'_> {
-    /// Returns the copies before the first product: of its rows, and of its first columns.
+    /// Returns the copies before the first matmul: of its rows, and of its first columns.
     fn start(&self) -> Stmt {
         let first: Substitution = [(self.number.clone(), PrimExpr::int64(0))].into_iter().collect();
         let copies = self.own.iter().flat_map(|product| &product.rows).chain([&self.own[0].columns]);
@@ -104,7 +104,7 @@ impl Code<'_> {
         operand.copy(self.fragments.thread(), self.fragments.threads(), values)
     }
 
-    /// Returns the code of a product, when its operands are there, and the start of the copy of the next columns.
+    /// Returns the code of a matmul, when its operands are copied, and the start of the copy of the next columns.
     fn product(&self, own: &SharedProduct, turn: usize) -> Stmt {
         let next = match self.own.get(turn + 1) {
             Some(next) => self.copy(&next.columns, &Substitution::default()),
@@ -211,7 +211,7 @@ impl<'a> SharedProduct<'a> {
 }
 
 /// Returns the row of 8 elements whose address a lane gives, in a tile of 16 x 16 elements. `is_tall`: true if the first
-/// two of the four matrices of an `ldmatrix` are one above the other, otherwise side by side.
+/// two of the four matrices of an `ldmatrix` are one above the other, otherwise in adjacent columns.
 fn halves(lane: &PrimExpr, is_tall: bool) -> (PrimExpr, PrimExpr) {
     let c = PrimExpr::int64;
     let part = |of: i64, count: i64, by: i64| scaled(lane.clone().floordiv(c(of)).floormod(c(count)), by);

@@ -56,17 +56,17 @@ impl ArgAccumulators {
 
     /// Merges a value and its index into an accumulator: of equal elements, the first one is the result.
     pub fn merge(&self, values: &Buffer, slot: &PrimExpr, others: &[PrimExpr]) -> Stmt {
-        let [value, place] = others else { unreachable!("a value and its index are merged") };
+        let [value, index] = others else { unreachable!("a value and its index are merged") };
         let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
         let takes = Var::data("takes", DType::BOOL);
         let is_worse = self.is_better(&load(values), value);
-        let is_before = is_worse.not().and(place.clone().lt(load(&self.slots)));
+        let is_before = is_worse.not().and(index.clone().lt(load(&self.slots)));
         let take = |buffer: &Buffer, by: &PrimExpr| {
             Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by.clone(), load(buffer)))
         };
         Stmt::seq([
             Stmt::new(StmtKind::Bind(takes.clone(), self.is_better(value, &load(values)).or(is_before))),
-            take(&self.slots, place),
+            take(&self.slots, index),
             take(values, value),
         ])
     }
