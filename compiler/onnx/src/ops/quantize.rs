@@ -158,6 +158,9 @@ pub(super) fn broadcast_along(n: &mut Node, vector: Operand, x: &Operand, axis: 
     if sizes.len() != 1 {
         return Ok(vector);
     }
+    if axis >= rank {
+        return n.error(format!("its scale has {} elements for one value", node::shown_size(&sizes[0])));
+    }
     let mut shape = vec![PrimExpr::int64(1); rank];
     shape[axis] = sizes[0].clone();
     n.reshape(vector, shape)
