@@ -1,6 +1,6 @@
 //! Reductions of columns, by rows of threads.
 
-use super::{check, f32, int, noalias, plan, plan_error};
+use super::{check, check_kernel, f32, int, lowered_with, noalias, plan, plan_error};
 use crate::{Options, plan_text};
 use hammock_interp::samples::{buffer, function, sblock};
 use hammock_ir::{
@@ -58,9 +58,20 @@ fn strict_order_neither_splits_nor_shares_reductions() {
     assert_eq!(plans, ["thread_per_result: v0 grid 256, v1"]);
 }
 
+/// Results are in groups of threads within a warp, in groups of warps, and in rows of all threads.
 #[test]
-fn threads_of_a_result_are_first_or_last() {
-    let columns = column_sums(int(100), int(64));
-    let plan = "column_reduction: v0 by 8 block, v0 by 4 thread, v1 by 8, v1 thread, v0 thread";
-    assert_eq!(plan_error(&columns, plan), "threads that reduce one result together are either first or last");
+fn threads_of_other_results_are_between() {
+    let columns = column_sums(int(100), int(192));
+    for groups in [
+        "v0 by 8 block, v0 by 4 thread, v1 by 8",
+        "v0 by 64 block, v0 by 32 thread, v1 by 8",
+        "v0 by 6 block, v1 by 16",
+    ] {
+        let plan = format!("column_reduction: {groups}, v1 thread, v0 thread");
+        check_kernel(&columns, &lowered_with(&columns, Some(&plan)), &[&[100, 192], &[192]]);
+    }
+    let plan = "column_reduction: v0 by 12 block, v0 by 6 thread, v1 by 8, v1 thread, v0 thread";
+    assert_eq!(plan_error(&columns, plan), "8 threads of 96 reduce a result together");
+    let plan = "column_reduction: v0 by 8 block, v1 by 16, v1 by 8 thread, v0 thread, v1 thread";
+    assert_eq!(plan_error(&columns, plan), "threads that reduce one result together are in adjacent loops");
 }
