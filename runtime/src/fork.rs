@@ -8,11 +8,13 @@
 //! Whatever has locks or threads registers a [`ForkHandler`] before it uses them; a process-wide [`Table`] does so
 //! itself. Nothing is done for forks under loom and miri.
 //!
+//! Values that are computed at first use are computed without a lock ([`LazyNumber`]).
+//!
 //! State that one thread uses at a time is not covered: a child must not use a KV cache or a stateful call that another
 //! thread was changing, and it cannot continue a parallel loop that was running on several threads.
 use std::any::Any;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A part of the runtime with locks or threads, as it handles forks.
@@ -59,6 +61,29 @@ pub(crate) fn register(registered: &AtomicBool, stage: Stage, handler: &'static 
         handlers.push((stage, handler));
         handlers.sort_by_key(|(stage, _)| *stage);
         registered.store(true, Release);
+    }
+}
+
+/// A positive number that is computed at first use, by each thread that needs it before it is known: a thread that waited
+/// for another to compute it would wait forever in a forked child, which has no other.
+pub(crate) struct LazyNumber(AtomicUsize);
+
+impl LazyNumber {
+    /// A number that is not known yet.
+    pub(crate) const fn new() -> LazyNumber {
+        LazyNumber(AtomicUsize::new(0))
+    }
+
+    /// The number; `compute` always returns the same.
+    pub(crate) fn get(&self, compute: impl FnOnce() -> usize) -> usize {
+        match self.0.load(Relaxed) {
+            0 => {
+                let number = compute();
+                self.0.store(number, Relaxed);
+                number
+            }
+            known => known,
+        }
     }
 }
 

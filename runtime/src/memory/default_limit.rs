@@ -1,13 +1,13 @@
 //! The amount of memory that the machine lets a process use.
+use crate::fork::LazyNumber;
 use std::fs::read_to_string;
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// Default memory limit of programs in bytes: seven eighths of the machine's memory, or of the limit of the process's
 /// control group.
 pub fn default_limit() -> usize {
-    static LIMIT: OnceLock<usize> = OnceLock::new();
-    *LIMIT.get_or_init(|| {
+    static LIMIT: LazyNumber = LazyNumber::new();
+    LIMIT.get(|| {
         let machine = physical().into_iter().chain(control_groups()).min().unwrap_or(usize::MAX);
         machine / 8 * 7
     })

@@ -4,14 +4,15 @@
 //! A block ends with the last cache line before a guard page. Accesses before its start are only detected if its length
 //! is a multiple of the page size.
 use super::large::{SMALL_PAGE as PAGE, map, unmap};
+use crate::fork::LazyNumber;
 use std::env;
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 
 /// Returns true if this process fences blocks.
 pub(super) fn is_on() -> bool {
-    static ON: OnceLock<bool> = OnceLock::new();
-    *ON.get_or_init(|| env::var_os("HAMMOCK_FENCE").is_some_and(|value| value == "1"))
+    static STATE: LazyNumber = LazyNumber::new();
+    let is_set = || env::var_os("HAMMOCK_FENCE").is_some_and(|value| value == "1");
+    STATE.get(|| 1 + usize::from(is_set())) == 2
 }
 
 /// Allocates `len` zeroed bytes, which are whole cache lines; `None` if the system has none.

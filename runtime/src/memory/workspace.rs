@@ -16,8 +16,8 @@ use super::meter::{self, Account};
 use crate::value::Device;
 use std::cell::Cell;
 use std::ptr::{from_ref, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 /// A stack of scratch memory.
 pub(crate) struct Workspace {
@@ -176,12 +176,32 @@ impl Workspace {
 
 /// The allocator of this thread's scratch memory, and the initial size of a stack.
 fn allocator<'a>() -> Option<(&'a Allocator, &'a AtomicUsize)> {
-    static DEFAULT: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
-    let new = || Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).ok();
     let account = Account::current();
     // SAFETY: the result is used at once.
-    let allocator = unsafe { account.allocator() }.or_else(|| DEFAULT.get_or_init(new).as_deref())?;
+    let allocator = unsafe { account.allocator() }.or_else(default_allocator)?;
     Some((allocator, allocator.workspace(account.is_worker())))
+}
+
+/// The allocator for threads outside of programs; `None` if there is no memory for it. A thread that waited for another to
+/// make it would wait forever in a forked child.
+fn default_allocator() -> Option<&'static Allocator> {
+    static DEFAULT: AtomicPtr<Allocator> = AtomicPtr::new(null_mut());
+    let known = DEFAULT.load(Acquire);
+    let allocator = if known.is_null() {
+        let new = Arc::into_raw(Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).ok()?).cast_mut();
+        match DEFAULT.compare_exchange(known, new, AcqRel, Acquire) {
+            Ok(_) => new,
+            Err(first) => {
+                // SAFETY: the pointer came from `into_raw`, and nobody else has it.
+                drop(unsafe { Arc::from_raw(new) });
+                first
+            }
+        }
+    } else {
+        known
+    };
+    // SAFETY: not null, and never freed.
+    Some(unsafe { &*allocator })
 }
 
 #[cfg(test)]

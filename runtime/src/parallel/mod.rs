@@ -19,6 +19,7 @@ mod program_work;
 mod region;
 
 use crate::ffi::{self, Error, kind};
+use crate::fork::LazyNumber;
 use crate::sync::Mutex;
 pub use host_pool::{Runner, set_host_pool};
 use pool::{Pool, pool};
@@ -27,8 +28,8 @@ use region::Region;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{OnceLock, PoisonError};
 use std::thread;
 
 /// Body of a region, for a range of iterations: returns 0, or -1 after raising an error.
@@ -51,8 +52,8 @@ pub fn set_threads(count: usize) {
 }
 
 fn machine_threads() -> usize {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+    static COUNT: LazyNumber = LazyNumber::new();
+    COUNT.get(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Runs `body` over `0..extent` in chunks of at least `grain` iterations, on several threads if there are several
