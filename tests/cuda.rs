@@ -122,6 +122,25 @@ class Module:
     assert_eq!(text_of(&device), text_of(&cpu));
 }
 
+/// Kernels that only check that nothing is divided by zero, at the level at which LLVM optimizes most.
+#[test]
+fn tensors_without_elements_are_divided() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "\
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 0), \"int32\")):
+        return R.floor_divide(x, x)
+";
+    std::fs::write(folder.path().join("model.py"), text).unwrap();
+    for level in ["-O0", "-O2", "-O3"] {
+        compare(folder.path(), &["run", "model.py", level, "--arg", "zeros(4,0):int32"]);
+    }
+}
+
 #[test]
 fn runs_name_their_device() {
     let folder = root().join("ir-examples/language");

@@ -82,8 +82,12 @@ impl Splitter<'_> {
         result
     }
 
-    /// Makes a device function of a region; returns its launch.
+    /// Makes a device function of a region; returns its launch. A region without effects, such as loops over nothing, has
+    /// none.
     fn region(&mut self, mut body: Stmt) -> Result<Stmt, Reason> {
+        if !has_effects(&body) {
+            return Ok(Stmt::nop());
+        }
         let axes = ThreadAxes::extract(&mut body)?;
         let (body, shared_bytes, dynamic_bytes) = self.with_memory(body, &axes)?;
         let mut uses = Uses { defined: axes.vars().cloned().collect(), ..Uses::default() };
@@ -173,6 +177,17 @@ fn has_checks(stmt: &Stmt) -> bool {
         found |= matches!(stmt.kind, StmtKind::Assert(..));
         stmt.each_expr(&mut |e| found |= e.any(&mut check::is_check));
     });
+    found
+}
+
+/// Returns true if a statement stores, calls or checks anything. Loops without iterations do not.
+fn has_effects(stmt: &Stmt) -> bool {
+    if matches!(&stmt.kind, StmtKind::For(l) if l.extent.as_int().is_some_and(|extent| extent <= 0)) {
+        return false;
+    }
+    let mut found = matches!(stmt.kind, StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert(..));
+    stmt.each_expr(&mut |e| found |= e.any(&mut check::is_check));
+    stmt.each_child(&mut |child| found |= has_effects(child));
     found
 }
 

@@ -39,6 +39,13 @@ fn rows_of_threads_share_columns() {
 }
 
 #[test]
+fn no_columns_are_not_launched() {
+    let none = column_sums(int(100), int(0));
+    assert_eq!(lowered_with(&none, None).device.len(), 0);
+    check(&none, &[&[100, 0], &[0]]);
+}
+
+#[test]
 fn a_dynamic_number_of_rows_is_split() {
     let k = Var::int64("k");
     let columns = column_sums(k.expr(), int(3));

@@ -33,8 +33,11 @@ pub use cross_thread::{combine, combine_lanes};
 pub use mma::{load_matrices, multiply};
 pub use pipeline::call;
 
-/// Returns the device region of a stage.
+/// Returns the device region of a stage; nothing for a stage without results, whose positions would be divided by zero.
 pub fn region(stage: &Stage, plan: &StagePlan) -> Stmt {
+    if stage.axes.iter().any(|axis| !axis.reduce && axis.extent.as_int() == Some(0)) {
+        return Stmt::nop();
+    }
     let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
     match plan.grid_threads() {
         Some(threads) => grid_region(stage, plan, threads),
