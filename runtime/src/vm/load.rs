@@ -91,8 +91,8 @@ impl Program {
 
 /// The devices that a program runs on by default: as many CUDA devices as it uses.
 fn default_devices(image: &Image) -> Vec<Device> {
-    let for_device = image.kernels.iter().filter(|kernel| !kernel.device.is_host());
-    let count = for_device.map(|_| 1).max().unwrap_or(0).max(image.placement.device_count);
+    let has_device_kernels = image.kernels.iter().any(|kernel| !kernel.device.is_host());
+    let count = image.placement.device_count.max(u32::from(has_device_kernels));
     (0..count).filter_map(|id| i32::try_from(id).ok()).map(Device::cuda).collect()
 }
 

@@ -13,16 +13,24 @@ pub const OPS: &[Op] = &[
     op("RotaryEmbedding", rotary).attributes("interleaved num_heads rotary_embedding_dim"),
 ];
 
-/// Splits heads: returns queries, keys or values as (batch, heads, length, head size).
-fn heads(n: &mut Node, x: Operand, name: &str) -> node::Result<Operand> {
-    let sizes = n.dims(&x)?;
-    if sizes.len() == 4 {
-        return Ok(x);
+/// The number of heads, which an attribute has to give.
+pub(super) fn head_count(n: &Node, name: &str) -> node::Result<i64> {
+    match n.attrs.int(name)?.filter(|count| *count > 0) {
+        Some(count) => Ok(count),
+        None => n.error(format!("its `{name}` is missing")),
     }
-    let [batch, length, hidden] = sizes.as_slice() else { return n.error("its inputs have to have 3 or 4 dimensions") };
-    let Some(count) = n.attrs.int(name)?.filter(|count| *count > 0) else {
-        return n.error(format!("its `{name}` is missing"));
+}
+
+/// Returns (batch, length, heads * head size) as (batch, heads, length, head size), with as many heads as an attribute
+/// says; inputs of 4 dimensions are that already.
+pub(super) fn split_heads(n: &mut Node, x: Operand, name: &str) -> node::Result<Operand> {
+    let sizes = n.dims(&x)?;
+    let [batch, length, hidden] = match sizes.as_slice() {
+        [_, _, _, _] => return Ok(x),
+        [batch, length, hidden] => [batch, length, hidden],
+        _ => return n.error("its inputs have to have 3 or 4 dimensions"),
     };
+    let count = head_count(n, name)?;
     let size = dims::floordiv(hidden, &PrimExpr::int64(count));
     let split = n.reshape(x, vec![batch.clone(), length.clone(), count.into(), size])?;
     n.call_with("permute_dims", [split], &[("axes", vec![0i64, 2, 1, 3].into())])
@@ -32,8 +40,8 @@ fn attention(n: &mut Node) -> Result {
     let inputs = [n.input(0)?, n.input(1)?, n.input(2)?];
     let flat = n.rank(&inputs[0])? == 3;
     let [q, k, v] = inputs;
-    let q = heads(n, q, "q_num_heads")?;
-    let (k, v) = (heads(n, k, "kv_num_heads")?, heads(n, v, "kv_num_heads")?);
+    let q = split_heads(n, q, "q_num_heads")?;
+    let (k, v) = (split_heads(n, k, "kv_num_heads")?, split_heads(n, v, "kv_num_heads")?);
     let (past_key, past_value) = (n.optional(4)?, n.optional(5)?);
     let before = match &past_key {
         Some(past) if n.rank(past)? == 4 => n.dims(past)?[2].clone(),
@@ -105,7 +113,7 @@ fn attention(n: &mut Node) -> Result {
 }
 
 /// Appends keys or values to the past ones.
-fn append_past(n: &mut Node, past: Option<Operand>, new: Operand) -> node::Result<Operand> {
+pub(super) fn append_past(n: &mut Node, past: Option<Operand>, new: Operand) -> node::Result<Operand> {
     match past {
         Some(past) => n.call_with("concat", [Operand::Tuple(vec![past, new])], &[("axis", 2i64.into())]),
         None => Ok(new),
@@ -167,7 +175,8 @@ fn bias(
     biases.try_fold(first, |sum, term| n.call("add", [sum, term])).map(Some)
 }
 
-fn mask_to_bias(n: &mut Node, seen: Operand, dtype: DType) -> node::Result<Operand> {
+/// Returns zero where keys are seen, and minus infinity elsewhere.
+pub(super) fn mask_to_bias(n: &mut Node, seen: Operand, dtype: DType) -> node::Result<Operand> {
     let (zero, low) = (node::scalar(0.0, dtype)?, node::scalar(f64::NEG_INFINITY, dtype)?);
     n.call("where", [seen, zero, low])
 }
@@ -198,9 +207,7 @@ fn rotary(n: &mut Node) -> Result {
     let x = match original.len() {
         4 => n.call_with("permute_dims", [x], &[("axes", vec![0i64, 2, 1, 3].into())])?,
         _ => {
-            let Some(count) = n.attrs.int("num_heads")?.filter(|count| *count > 0) else {
-                return n.error("its `num_heads` is missing");
-            };
+            let count = head_count(n, "num_heads")?;
             let size = dims::floordiv(&original[2], &PrimExpr::int64(count));
             n.reshape(x, vec![original[0].clone(), original[1].clone(), count.into(), size])?
         }

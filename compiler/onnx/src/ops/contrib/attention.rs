@@ -1,7 +1,10 @@
 //! Attention of several heads.
 
 use super::{
-    super::{Op, Result},
+    super::{
+        Op, Result,
+        attention::{append_past, head_count, mask_to_bias, split_heads},
+    },
     op,
 };
 use crate::node::{self, Node};
@@ -45,9 +48,13 @@ fn attention(n: &mut Node) -> Result {
         },
     };
     let [queries, keys, values] = split(n, &all, &sizes)?;
-    let count = head_count(n)?;
-    let (queries, mut keys, mut values) =
-        (split_heads(n, queries, count)?, split_heads(n, keys, count)?, split_heads(n, values, count)?);
+    // Required even where its data have 4 dimensions already.
+    head_count(n, "num_heads")?;
+    let (queries, mut keys, mut values) = (
+        split_heads(n, queries, "num_heads")?,
+        split_heads(n, keys, "num_heads")?,
+        split_heads(n, values, "num_heads")?,
+    );
     if let Some(past) = n.optional(4)? {
         let past_of = |n: &mut Node, index: i64| -> node::Result<Operand> {
             let index = node::scalar(index as f64, DType::INT64)?;
@@ -71,7 +78,6 @@ fn multi_head(n: &mut Node) -> Result {
     if n.given(8).is_some() || n.given(9).is_some() {
         return n.error("past keys and values in buffers of maximum length are not supported");
     }
-    let count = head_count(n)?;
     let bias = n.optional(3)?;
     let queries = n.input(0)?;
     if n.rank(&queries)? != 3 || n.given(1).is_none() || n.given(2).is_none() {
@@ -95,21 +101,17 @@ fn multi_head(n: &mut Node) -> Result {
         }
     }
     let [queries, keys, values] = parts;
-    let (queries, mut keys, mut values) =
-        (split_heads(n, queries, count)?, split_heads(n, keys, count)?, split_heads(n, values, count)?);
+    let (queries, mut keys, mut values) = (
+        split_heads(n, queries, "num_heads")?,
+        split_heads(n, keys, "num_heads")?,
+        split_heads(n, values, "num_heads")?,
+    );
     if let (Some(past_keys), Some(past_values)) = (n.optional(6)?, n.optional(7)?) {
         keys = append(n, past_keys, keys)?;
         values = append(n, past_values, values)?;
     }
     let y = n.attend(&Heads { queries, keys: keys.clone(), values: values.clone() }, &Masks { mask: 4, bias: 5 })?;
     Ok(vec![y, keys, values].into())
-}
-
-fn head_count(n: &Node) -> node::Result<i64> {
-    match n.attrs.int("num_heads")?.filter(|count| *count > 0) {
-        Some(count) => Ok(count),
-        None => n.error("its `num_heads` is missing"),
-    }
 }
 
 /// Splits the last axis into parts of three sizes.
@@ -126,25 +128,12 @@ fn split(n: &mut Node, x: &Operand, sizes: &[i64]) -> node::Result<[Operand; 3]>
     Ok([part(*queries)?, part(*keys)?, part(*values)?])
 }
 
-/// Returns (batch, length, heads * head size) as (batch, heads, length, head size); others are that already.
-fn split_heads(n: &mut Node, x: Operand, count: i64) -> node::Result<Operand> {
-    let sizes = n.dims(&x)?;
-    let [batch, length, hidden] = match sizes.as_slice() {
-        [_, _, _, _] => return Ok(x),
-        [batch, length, hidden] => [batch, length, hidden],
-        _ => return n.error("its operands have to have 3 or 4 dimensions"),
-    };
-    let size = dims::floordiv(hidden, &PrimExpr::int64(count));
-    let split = n.reshape(x, vec![batch.clone(), length.clone(), count.into(), size])?;
-    n.call_with("permute_dims", [split], &[("axes", vec![0i64, 2, 1, 3].into())])
-}
-
 /// Appends keys or values to those of the past.
 fn append(n: &mut Node, past: Operand, new: Operand) -> node::Result<Operand> {
     if n.rank(&past)? != 4 {
         return n.error("its past has to have 4 dimensions for keys, and as many for values");
     }
-    n.call_with("concat", [Operand::Tuple(vec![past, new])], &[("axis", 2i64.into())])
+    append_past(n, Some(past), new)
 }
 
 impl Node<'_, '_> {
@@ -217,7 +206,6 @@ impl Node<'_, '_> {
         let last = self.call("add", [rows, before])?;
         let columns = self.arange(keys.clone())?;
         let visible = self.call("less_equal", [columns, last])?;
-        let (zero, fill) = (node::scalar(0.0, dtype)?, node::scalar(f64::NEG_INFINITY, dtype)?);
-        self.call("where", [visible, zero, fill]).map(Some)
+        mask_to_bias(self, visible, dtype).map(Some)
     }
 }
