@@ -442,6 +442,34 @@ def at_run_time():
 
 
 @writes_models
+def selection():
+    """Results whose sizes depend on the data, and operators on them."""
+    nodes = [
+        h.make_node("Greater", ["x", "zero"], ["mask"]),
+        h.make_node("NonZero", ["mask"], ["where"]),
+        h.make_node("Transpose", ["where"], ["indices"]),
+        h.make_node("GatherND", ["x", "indices"], ["chosen"]),
+        h.make_node("ReduceSum", ["chosen"], ["sum"], keepdims=0),
+        h.make_node("TopK", ["chosen", "two"], ["top", "top_at"]),
+        h.make_node("Shape", ["indices"], ["shape"]),
+        h.make_node("Gather", ["shape", "first"], ["count"]),
+        h.make_node("ConstantOfShape", ["count"], ["zeros"]),
+        h.make_node("ScatterND", ["x", "indices", "zeros"], ["put"]),
+        h.make_node("NonZero", ["rows"], ["row_at"]),
+        h.make_node("Transpose", ["row_at"], ["row_indices"]),
+        h.make_node("GatherND", ["x", "row_indices"], ["some_rows"]),
+        h.make_node("MatMul", ["some_rows", "w"], ["multiplied"]),
+        h.make_node("Unique", ["x"], ["columns"], axis=1),
+        h.make_node("MatMul", ["v", "columns"], ["of_columns"]),
+    ]
+    weights = {"zero": np.float32(0), "two": [2], "first": [0], "w": random(1, 5, 3), "v": random(2, 2, 4)}
+    names = ["chosen", "sum", "top", "put", "some_rows", "multiplied", "of_columns"]
+    outputs = [(name, FLOAT, None) for name in names] + [("top_at", INT64, None)]
+    model("selection", nodes, [("x", FLOAT, [4, 5]), ("rows", BOOL, [4])], outputs, weights)
+    record("selection", np.round(random(3, 4, 5), 1), np.array([True, False, True, True]))
+
+
+@writes_models
 def positions():
     """Learned positions, the last row, and padding as PyTorch exports it, with a dynamic number of rows."""
     nodes = [

@@ -134,7 +134,10 @@ fn list(nodes: &[String]) -> String {
     let shown = nodes[..nodes.len().min(MAX_SHOWN)].join(", ");
     let rest = nodes.len().saturating_sub(MAX_SHOWN);
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("{} {shown}{more}", if nodes.len() == 1 { "node" } else { "nodes" })
+    match nodes.len() {
+        1 => format!("node {shown}"),
+        count => format!("{count} nodes: {shown}{more}"),
+    }
 }
 
 /// Returns a normalized domain: the standard one is empty.

@@ -182,23 +182,27 @@ fn unique(n: &mut Node) -> Result {
     let dtype = n.dtype(&x)?;
     let truth = |value: bool| Operand::Prim(PrimExpr::bool(value));
     let x = if dtype.is_bfloat16() || dtype.is_float16() { n.cast(x, DType::FLOAT32)? } else { x };
-    let mut args = vec![x, truth(n.attrs.int_or("sorted", 1)? != 0), truth(true), truth(true), truth(true)];
-    if let Some(axis) = n.attrs.int("axis")? {
-        args.push(Operand::int(n.axis(axis, n.rank(&args[0])?)? as i64));
-    }
+    let mut args = vec![x.clone(), truth(n.attrs.int_or("sorted", 1)? != 0), truth(true), truth(true), truth(true)];
+    let axis = n.attrs.int("axis")?.map(|axis| n.axis(axis, n.rank(&x)?)).transpose()?;
+    args.extend(axis.map(|axis| Operand::int(axis as i64)));
     let all = n.call("unique", args)?;
     let mut members = n.importer.build.members(&all)?;
+    if let Some(axis) = axis {
+        let own = n.dims(&x)?.into_iter().enumerate().filter(|(at, _)| *at != axis).collect::<Vec<_>>();
+        members[0] = n.assert_dims(members[0].clone(), &own)?;
+    }
     members[0] = n.cast(members[0].clone(), dtype)?;
     Ok(members.into())
 }
 
+/// Indices of the nonzero elements: a row for each axis; a scalar has no axes, so its indices have no rows.
 fn nonzero(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    if n.rank(&x)? > 0 {
-        return Ok(n.call("nonzero", [x])?.into());
-    }
-    // A scalar has no axes, so its indices have no rows.
-    let x = n.reshape(x, vec![1i64.into()])?;
+    let rank = n.rank(&x)?;
     let indices = n.call("nonzero", [x])?;
-    Ok(n.strided_slice(indices, 0, 0i64.into(), 0i64.into(), 1)?.into())
+    let indices = n.assert_dims(indices, &[(0, PrimExpr::int64(rank.max(1) as i64))])?;
+    match rank {
+        0 => Ok(n.strided_slice(indices, 0, 0i64.into(), 0i64.into(), 1)?.into()),
+        _ => Ok(indices.into()),
+    }
 }
