@@ -1,10 +1,16 @@
 //! Non-maximum suppression. The number of remaining boxes is only known at run time.
+mod suppression;
+
 use super::memory::on_device_of;
-use super::order::{float, scratch, sorted};
+use super::order::scratch;
 use crate::ffi::Error;
+use crate::parallel;
+use crate::sync::Mutex;
 use crate::value::{Any, DType, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
 use half::f16;
+use std::sync::PoisonError;
+use suppression::{Corners, Rules, select};
 
 pub(super) const TABLE: &[Builtin] = &[builtin!("vm.builtin.all_class_non_max_suppression",
     all_class_non_max_suppression(
@@ -12,16 +18,6 @@ pub(super) const TABLE: &[Builtin] = &[builtin!("vm.builtin.all_class_non_max_su
         score_threshold: &Tensor, format: &str
     ) -> "Tuple",
     "Runs non-maximum suppression within each class; lists the surviving boxes in ONNX's or TensorFlow's format.")];
-
-/// Parameters of the suppression.
-struct Rules {
-    /// Maximum number of boxes per class.
-    max_boxes: usize,
-    /// Minimum IoU at which the box with the lower score is suppressed.
-    overlap: f32,
-    /// The score that a box must exceed.
-    score: f32,
-}
 
 /// A selected box: its class, index and score.
 struct Selected {
@@ -52,23 +48,42 @@ fn all_class_non_max_suppression(
     };
     // Accounts for boxes and scores as float32, and for the selected boxes with their order and results; a list per
     // image.
-    let _scratch = (scratch(boxes.element_count(), 4)?, scratch(scores.element_count(), 100)?);
+    let _scratch = (scratch(boxes.element_count(), 10)?, scratch(scores.element_count(), 100)?);
     let _lists = scratch(batch as usize, 64)?;
     let (boxes, scores) = (floats(boxes)?, floats(scores)?);
-    let (count, classes) = (count as usize, classes as usize);
+    let (count, classes) = (count as usize, if count == 0 { 0 } else { classes as usize });
+    let corners: Vec<Corners> = boxes.as_chunks().0.iter().map(Corners::new).collect();
+    let kept = select_in_each_class(&corners, &scores, [batch as usize, classes, count], &rules);
     let image = |n: usize| -> Vec<Selected> {
-        let boxes = &boxes[n * count * 4..(n + 1) * count * 4];
         let of_class = |class: usize| {
-            let scores = &scores[(n * classes + class) * count..(n * classes + class + 1) * count];
-            select(boxes, scores, &rules).into_iter().map(move |index| Selected { class, index, score: scores[index] })
+            let row = n * classes + class;
+            let selected = |index: &usize| Selected { class, index: *index, score: scores[row * count + index] };
+            kept[row].iter().map(selected).collect::<Vec<_>>()
         };
-        let classes = if count == 0 { 0 } else { classes };
         (0..classes).flat_map(of_class).collect()
     };
     let images: Vec<Vec<Selected>> = (0..batch as usize).map(image).collect();
     let made = if format == "onnx" { listed(&images)? } else { padded(&images, classes * count)? };
     let fields = made.into_iter().map(|field| on_device_of(operand, field).map(Any::from));
     Ok(Tuple::new(fields.collect::<Result<Vec<_>, _>>()?.into_iter()).into())
+}
+
+/// Runs the suppression for each class of each image, in parallel.
+fn select_in_each_class(
+    boxes: &[Corners],
+    scores: &[f32],
+    [batch, classes, count]: [usize; 3],
+    rules: &Rules,
+) -> Vec<Vec<usize>> {
+    let rows: Vec<Mutex<Vec<usize>>> = (0..batch * classes).map(|_| Mutex::new(Vec::new())).collect();
+    parallel::for_each(rows.len() as i64, 1, |range| {
+        for row in range.start as usize..range.end as usize {
+            let image = row / classes * count;
+            let kept = select(&boxes[image..image + count], &scores[row * count..(row + 1) * count], rules);
+            *rows[row].lock().unwrap_or_else(PoisonError::into_inner) = kept;
+        }
+    });
+    rows.into_iter().map(|row| row.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
 fn misfit(boxes: &Tensor, scores: &Tensor) -> Error {
@@ -103,33 +118,6 @@ fn padded(images: &[Vec<Selected>], room: usize) -> Result<Vec<Tensor>, Error> {
     let indices = Tensor::from_slice(&[batch, room, 2], &indices)?;
     let scores = Tensor::from_slice(&[batch, room], &scores)?;
     Ok(vec![indices, scores, Tensor::from_slice(&[batch], &counts)?])
-}
-
-/// The selected boxes, best first; equal scores keep their order.
-fn select(boxes: &[f32], scores: &[f32], rules: &Rules) -> Vec<usize> {
-    let mut kept: Vec<usize> = Vec::new();
-    let order = sorted(scores.iter().map(|score| !float((*score).into())));
-    for j in order.into_iter().filter(|j| scores[*j] > rules.score) {
-        let suppresses = |k: &usize| {
-            let overlap = overlap(&boxes[k * 4..k * 4 + 4], &boxes[j * 4..j * 4 + 4]);
-            // Boxes that do not overlap are never suppressed.
-            overlap >= rules.overlap && overlap > 0.0
-        };
-        if kept.len() < rules.max_boxes && !kept.iter().any(suppresses) {
-            kept.push(j);
-        }
-    }
-    kept
-}
-
-/// Intersection over union (IoU) of two boxes, each given by two opposite corners.
-fn overlap(a: &[f32], b: &[f32]) -> f32 {
-    let side = |c: &[f32], k: usize| (c[k].min(c[k + 2]), c[k].max(c[k + 2]));
-    let area = |c: &[f32]| (side(c, 0).1 - side(c, 0).0) * (side(c, 1).1 - side(c, 1).0);
-    let shared = |k: usize| (side(a, k).1.min(side(b, k).1) - side(a, k).0.max(side(b, k).0)).max(0.0);
-    let both = shared(0) * shared(1);
-    let union = area(a) + area(b) - both;
-    if union > 0.0 { both / union } else { 0.0 }
 }
 
 /// The elements of a tensor of floats.
