@@ -336,7 +336,12 @@ fn differently_named_dimensions_broadcast() {
     let a = "[[1, 2, 3], [4, 5, 6]]:float32";
     let (b, c, d) = ("[[10, 20, 30]]:float32", "[[true]]:bool", "[[100], [200]]:float32");
     let product = ["ones(1,2,3):float32", "ones(2,3,1):float32"];
-    let results = ["[[11, 44, 99], [56, 125, 216]]", "[[[3], [3]], [[3], [3]]]", "[[111, 122, 133], [214, 225, 236]]"];
+    let results = [
+        "[[11, 44, 99], [56, 125, 216]]",
+        "[[[3], [3]], [[3], [3]]]",
+        "[[111, 122, 133], [214, 225, 236]]",
+        "[[10000, 10000, 10000], [40000, 40000, 40000]]",
+    ];
     for more in [&["--exec-mode", "reference"][..], &["-O0"], &["-O2"], &["-O2", "--exec-mode", "compiled"]] {
         let said = stdout(run([a, b, c, d, product[0], product[1]], &[more, &["--json"]].concat()));
         let numbers = said.replace([' ', '\n'], "").replace(".0", "");

@@ -357,14 +357,17 @@ def broadcasts():
         node("Where", ["c", "again", "b"], ["chosen"], "/chosen"),
         node("MatMul", ["l", "r"], ["product"], "/product"),
         node("Sum", ["a", "b", "d"], ["sum"], "/sum"),
+        node("Shape", ["a"], ["a_shape"], "/a_shape"),
+        node("Expand", ["d", "a_shape"], ["expanded"], "/expanded"),
+        node("Mul", ["expanded", "d"], ["scaled"], "/scaled"),
     ]
     inputs = [("a", FLOAT, ["n", 3]), ("b", FLOAT, ["m", None]), ("c", BOOL, ["m", 1]), ("d", FLOAT, ["p", "q"]),
               ("l", FLOAT, ["s", 2, 3]), ("r", FLOAT, ["t", 3, "u"])]
-    outputs = [(name, FLOAT, None) for name in ["again", "chosen", "product", "sum"]]
+    outputs = [(name, FLOAT, None) for name in ["again", "chosen", "product", "sum", "scaled"]]
     model("broadcasts", nodes, inputs, outputs)
     a, b, c = random(1, 1, 3), random(2, 4, 1), np.array([[True], [False], [True], [True]])
     d, l, r = random(3, 4, 1), random(4, 5, 2, 3), random(5, 1, 3, 2)
-    record_results("broadcasts", [a, b, c, d, l, r], [(a + b) * a, np.where(c, (a + b) * a, b), l @ r, a + b + d])
+    record_results("broadcasts", [a, b, c, d, l, r], [(a + b) * a, np.where(c, (a + b) * a, b), l @ r, a + b + d, (d + 0 * a) * d])
 
 
 @writes_models

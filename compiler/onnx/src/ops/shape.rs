@@ -152,7 +152,7 @@ fn unsqueeze(n: &mut Node) -> Result {
     Ok(n.reshape(x, shape)?.into())
 }
 
-/// Both shapes broadcast with each other.
+/// Both shapes broadcast with each other. Whether a dynamic size of `shape` is 1 is decided at run time.
 fn expand(n: &mut Node) -> Result {
     let Ok(wanted) = n.known_sizes(1, "shape") else { return dynamic_shape::expand(n) };
     let x = n.input(0)?;
@@ -163,7 +163,13 @@ fn expand(n: &mut Node) -> Result {
     };
     let joined = |axis: usize| {
         let (own, wanted) = (size(&own, axis), size(&wanted, axis));
-        if dims::is(&wanted, 1) { own } else { wanted }
+        if dims::is(&wanted, 1) || dims::equal(&own, &wanted) == Some(true) {
+            own
+        } else if dims::is(&own, 1) || dims::at_least(&wanted, &2i64.into()) == Some(true) {
+            wanted
+        } else {
+            dims::simplify(&wanted.clone().eq(1i64).select(own, wanted))
+        }
     };
     let shape: Vec<PrimExpr> = (0..rank).map(joined).collect();
     if dims::all_equal(&shape, &own) {
