@@ -4,6 +4,7 @@
 //! [`Function`], …) are reference-counted handles: cheap to clone, shared between threads.
 mod adt;
 mod any;
+mod appended;
 mod bits;
 mod closure;
 mod convert;

@@ -1,4 +1,5 @@
 //! Tuples: tvm-ffi's `Array`. They are immutable, except that fields can be taken.
+use super::appended::SharedPrefix;
 use super::object::{Cell, Ref};
 use super::{Any, drop_nested, index};
 use std::ffi::c_void;
@@ -51,6 +52,9 @@ impl Drop for Items {
     }
 }
 
+/// Mark of tuples whose fields are in a [`SharedPrefix`].
+const APPENDED: u8 = 1;
+
 /// A tuple value. Cheap to clone; dereferences to its fields.
 #[derive(Clone)]
 #[repr(transparent)]
@@ -67,6 +71,24 @@ impl Tuple {
         }))
     }
 
+    /// Creates a tuple with one more field at the end. A chain of appended tuples shares the memory of its fields, so
+    /// appending takes amortized constant time.
+    pub fn appended(&self, field: Any) -> Tuple {
+        let fields = match self.shared_prefix() {
+            Some(shared) => shared.appended(self.len(), field),
+            None => SharedPrefix::of(self, field),
+        };
+        Tuple(Ref::allocate_marked::<SharedPrefix, Any>(APPENDED, 0, |_| {
+            let len = self.len() as i64 + 1;
+            (SeqCell { data: fields.as_ptr(), len, capacity: len, data_deleter: None }, fields)
+        }))
+    }
+
+    fn shared_prefix(&self) -> Option<&SharedPrefix> {
+        // SAFETY: only `appended` creates tuples with this mark.
+        self.0.is_marked(APPENDED).then(|| unsafe { self.0.extra::<SharedPrefix>() })
+    }
+
     /// The fields.
     pub fn as_slice(&self) -> &[Any] {
         if self.0.len <= 0 {
@@ -76,11 +98,15 @@ impl Tuple {
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.len as usize) }
     }
 
-    /// Empties field `position`, if it exists, for all holders of the tuple, and returns its value.
+    /// Empties field `position`, if it exists, for all holders of the tuple, and returns its value. Fields that other
+    /// tuples share ([`appended`](Tuple::appended)) keep their values.
     ///
     /// # Safety
     /// Nobody has a reference to the field or reads it at the same time, on this thread or another.
     pub unsafe fn take(&self, position: usize) -> Option<Any> {
+        if self.shared_prefix().is_some() {
+            return self.get(position).cloned();
+        }
         // SAFETY: the field is in the cell's range, and only the caller accesses it.
         (position < self.len()).then(|| unsafe { self.0.data.add(position).replace(Any::NONE) })
     }
@@ -131,11 +157,50 @@ mod tests {
     }
 
     #[test]
+    fn appended_tuples_share_fields_and_never_change() {
+        let held = Tuple::new([].into_iter());
+        let mut chain = vec![Tuple::new([].into_iter())];
+        for _ in 0..40 {
+            chain.push(chain[chain.len() - 1].appended(held.clone().into()));
+        }
+        assert_eq!(held.0.ref_count(), 1 + 40 + 8 + 16 + 32, "40 fields, and what was copied when capacity doubled");
+        assert!(chain.iter().enumerate().all(|(len, tuple)| tuple.len() == len));
+        // Appending to the middle of the chain leaves the rest unchanged.
+        let other = chain[20].appended(Any::from(7i64));
+        assert_eq!((other.len(), other[20].get::<i64>()), (21, Some(7)));
+        assert_eq!(chain[40][20].address(), Any::from(held.clone()).address());
+        // SAFETY: nobody else accesses the tuples.
+        assert!(unsafe { chain[40].take(3) }.is_some() && unsafe { chain[40].take(40) }.is_none());
+        assert!(!chain[40][3].is_none(), "other tuples have the field, too");
+        drop((chain, other));
+        assert_eq!(held.0.ref_count(), 1);
+    }
+
+    #[test]
+    fn threads_append_to_one_tuple() {
+        let start = (0..5i64).fold(Tuple::new([].into_iter()), |tuple, at| tuple.appended(at.into()));
+        std::thread::scope(|scope| {
+            for thread in 0..4i64 {
+                let mut tuple = start.clone();
+                scope.spawn(move || {
+                    for at in 0..20 {
+                        tuple = tuple.appended((thread * 100 + at).into());
+                    }
+                    let expected = (0..5).chain((0..20).map(|at| thread * 100 + at));
+                    assert!(tuple.iter().map(|field| field.get::<i64>().unwrap()).eq(expected));
+                });
+            }
+        });
+        assert_eq!(start.len(), 5);
+    }
+
+    #[test]
     fn drops_long_chains_without_recursion() {
         let mut chain = Any::NONE;
         for _ in 0..if cfg!(miri) { 300 } else { 200_000 } {
             chain = Tuple::new([chain].into_iter()).into();
             chain = Closure::new(0, 0, vec![chain]).into();
+            chain = Tuple::new([].into_iter()).appended(chain).into();
         }
     }
 }

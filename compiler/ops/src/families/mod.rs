@@ -18,6 +18,7 @@ pub mod quantize;
 pub mod reduce;
 pub mod scan;
 pub mod scatter;
+pub mod sequence;
 pub mod set;
 pub mod shape_value;
 pub mod sort;
@@ -42,6 +43,7 @@ pub(crate) fn all() -> Vec<Vec<Op>> {
         sort::ops(),
         scan::ops(),
         set::ops(),
+        sequence::ops(),
         nn::ops(),
         image::ops(),
         vision::ops(),

@@ -2,7 +2,7 @@
 
 use crate::notation::{
     A,
-    A::{B, F, L, Of, P, Ps, Rank, S, SRank, Scalar, T},
+    A::{B, D, F, L, Of, P, Ps, Rank, S, SRank, Scalar, T},
     Case,
 };
 use hammock_ir::{AttrValue, DType};
@@ -293,5 +293,29 @@ pub fn sorting() -> Vec<Case> {
         case("unique", [T("n 4", F32), B(true), B(true), B(false), B(true), P("0")]),
         case("unique", [T("n 4", F32), B(true), B(true), B(false), B(true), P("3")]),
         case("nonzero", [T("n 4", F32)]),
+    ]
+}
+
+pub fn sequences() -> Vec<Case> {
+    let pair = || L(vec![T("n", F32), T("3 m", I64)]);
+    vec![
+        case("sequence_construct", [T("n", F32), T("m", F32)]),
+        case("sequence_insert", [pair(), T("n", F32)]),
+        case("sequence_insert", [pair(), T("n", F32), T("", I64)]),
+        case("sequence_insert", [pair(), T("n", F32), T("", F32)]),
+        case("sequence_insert", [T("n", F32), T("n", F32)]),
+        case("sequence_erase", [pair(), P("-1")]),
+        case("sequence_erase", [S("n"), P("-1")]),
+        case("sequence_at", [pair(), P("-1")]),
+        case("sequence_at", [pair(), T("1", I64)]),
+        case("sequence_at", [pair(), P("2")]),
+        case("sequence_length", [pair()]),
+        case("sequence_concat", [pair(), P("0")]),
+        case("sequence_concat", [pair(), P("2"), B(true), D(DType::FLOAT32), S("3 m")]),
+        case("sequence_concat", [pair(), P("2"), B(false), D(DType::FLOAT32), S("3 m")]),
+        case("sequence_split", [T("n 4", F32)]),
+        case("sequence_split", [T("n 4", F32), P("1"), B(true), T("", I64)]),
+        case("sequence_split", [T("n 4", F32), P("1"), B(true), T("2", F32)]),
+        case("sequence_split", [T("n 4", F32), P("2")]),
     ]
 }

@@ -53,3 +53,8 @@ fn reductions() {
 fn sorting() {
     check("types_sorting", cases::sorting());
 }
+
+#[test]
+fn sequences() {
+    check("types_sequences", cases::sequences());
+}

@@ -33,6 +33,8 @@ pub enum A {
     B(bool),
     /// A tuple of scalars.
     Ps(&'static str),
+    /// A dtype.
+    D(DType),
     /// A tuple.
     L(Vec<A>),
 }
@@ -90,6 +92,7 @@ impl Scope {
             }
             A::F(v) => Operand::Prim(PrimExpr::float(*v, DType::FLOAT32)),
             A::B(v) => Operand::Prim(PrimExpr::bool(*v)),
+            A::D(dtype) => Operand::DType(*dtype),
             A::Ps(values) => Operand::Tuple(self.dims(values).into_iter().map(Operand::Prim).collect()),
             A::L(members) => Operand::Tuple(members.iter().map(|m| self.operand(m)).collect()),
         }
@@ -108,6 +111,7 @@ impl std::fmt::Display for A {
             A::P(e) | A::Scalar(e) => f.write_str(e),
             A::F(v) => write!(f, "{v:?}"),
             A::B(v) => write!(f, "{v}"),
+            A::D(dtype) => write!(f, "{dtype}"),
             A::Ps(values) => write!(f, "({})", commas(values)),
             A::L(members) => {
                 let all: Vec<String> = members.iter().map(A::to_string).collect();

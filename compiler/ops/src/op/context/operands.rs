@@ -147,7 +147,8 @@ impl<'a> CallContext<'a> {
         }
     }
 
-    fn mismatch(&self, param: &str, expected: &str, found: &Type) -> InferError {
+    /// An error about an operand of another type than expected.
+    pub(crate) fn mismatch(&self, param: &str, expected: &str, found: &Type) -> InferError {
         self.error_at(param, format_args!("`{param}` must be {expected}, not {}", type_text(found)))
     }
 }

@@ -354,7 +354,8 @@ fn each(aliased: &Aliased, f: &mut dyn FnMut(TensorId)) {
 
 /// Returns true if a function of the runtime retains none of its arguments, except in its result.
 fn retains_nothing(name: &str) -> bool {
-    const FAMILIES: [&str; 4] = ["tvm.contrib.sort.", "relax.run.", "relax.inspect.", "runtime.TVMTensorCreateView"];
+    const FAMILIES: [&str; 5] =
+        ["tvm.contrib.sort.", "relax.run.", "relax.inspect.", "runtime.TVMTensorCreateView", "hammock.sequence."];
     FAMILIES.iter().any(|family| name.starts_with(family))
 }
 

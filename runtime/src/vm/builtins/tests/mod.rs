@@ -1,3 +1,6 @@
+#[cfg(not(miri))]
+mod hostile;
+
 use super::*;
 use crate::module::Module;
 use crate::value::{Adt, Any, Closure, DType, Function, Shape, Str, Tensor, Tuple};

@@ -2,9 +2,9 @@
 //!
 //! All data end at a guard page, and the process's memory is limited: a write past a block, an allocation beyond the
 //! program's limit, or a panic ends the process, so the calls run in a child process.
-use super::all;
 use crate::memory::{Allocator, AllocatorKind, fenced::Exact, meter::Account};
 use crate::value::{Any, DLTensor, DType, Device, Lender, Shape, Tensor, Tuple, byte_size};
+use crate::vm::builtins::{all, find};
 use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicU8;
@@ -194,7 +194,7 @@ fn hostile_arguments_are_answered_or_refused() {
     if std::env::var_os(CHILD).is_some() {
         return call_all();
     }
-    let name = "vm::builtins::hostile_tests::hostile_arguments_are_answered_or_refused";
+    let name = "vm::builtins::tests::hostile::hostile_arguments_are_answered_or_refused";
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(CHILD, "1").env("HAMMOCK_FENCE", "1");
     let done = child.output().unwrap();
@@ -250,7 +250,7 @@ fn call_all() {
 /// Calls builtins that write to an argument with tensors of every pair of dtypes, in matching shapes.
 fn write_in_place(arguments: &mut Arguments) -> usize {
     let mut answered = 0;
-    let mut call = |name: &str, list: &[Any]| answered += usize::from(super::find(name).unwrap().call(list).is_ok());
+    let mut call = |name: &str, list: &[Any]| answered += usize::from(find(name).unwrap().call(list).is_ok());
     for (dtype, other) in DTYPES.iter().flat_map(|dtype| DTYPES.iter().map(move |other| (*dtype, *other))) {
         for row in [&[][..], &[1], &[3], &[8], &[2, 3]] {
             let shape = |first: &[i64]| [first, row].concat();
