@@ -10,7 +10,7 @@ use super::{
     bounds::Bounds,
     tensors::{Event, Tensor, TensorId, Tensors},
 };
-use hammock_ir::PrimExpr;
+use hammock_ir::{PrimExpr, prim::Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -143,7 +143,7 @@ impl Planner<'_> {
 
 impl Pool {
     /// Returns the position of the first storage of equal symbolic size; otherwise of the last that is provably not
-    /// smaller, if allowed.
+    /// smaller, if allowed. Sizes that have no variable in common are not compared: nothing would be proven.
     fn symbolic_for<'s>(
         &self,
         group: usize,
@@ -152,11 +152,18 @@ impl Pool {
         bounds: &Bounds,
         smaller_will_do: bool,
     ) -> Option<usize> {
-        let candidates =
-            || self.symbolic.iter().enumerate().rev().filter(|(_, (of, _))| *of == group).take(MAX_COMPARED);
+        let is_related = |storage: usize| share_variable(bytes, size(storage));
+        let is_candidate = |(_, (of, storage)): &(usize, &(usize, usize))| *of == group && is_related(*storage);
+        let candidates = || self.symbolic.iter().enumerate().rev().filter(is_candidate).take(MAX_COMPARED);
         let equal = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_eq(bytes, size(*storage));
         let larger = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_le(bytes, size(*storage));
         let found = candidates().filter(equal).last();
         found.or_else(|| candidates().find(larger).filter(|_| smaller_will_do)).map(|(at, _)| at)
     }
+}
+
+/// True if some variable is in both expressions.
+fn share_variable(a: &PrimExpr, b: &PrimExpr) -> bool {
+    let is_in_b = |var: &Var| b.any(&mut |e| e.as_var() == Some(var));
+    a.any(&mut |e| e.as_var().is_some_and(is_in_b))
 }
