@@ -4,7 +4,7 @@ use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
 use crate::{
     fold::indices_of,
     known_tensor::KnownTensor,
-    node::{Node, axes_attr, shown_size},
+    node::{self, Node, axes_attr, shown_size},
     value::{Outputs, Value},
 };
 use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
@@ -61,10 +61,44 @@ fn concat(n: &mut Node) -> Result {
         }
     }
     let parts = n.inputs_from(0)?;
-    if let [one] = parts.as_slice() {
-        return Ok(Value::Operand(one.clone()).into());
+    let first = match parts.as_slice() {
+        [] => return n.error("it has no inputs"),
+        [one] => return Ok(Value::Operand(one.clone()).into()),
+        [first, ..] => first.clone(),
+    };
+    let axis = n.axis(axis, n.rank(&first)?)?;
+    if has_many_sizes(n, &parts, axis)? {
+        return concat_sequence(n, &first, parts, axis);
     }
-    Ok(n.call_with("concat", [Operand::Tuple(parts)], &[("axis", axis.into())])?.into())
+    Ok(n.call_with("concat", [Operand::Tuple(parts)], &[("axis", axis_attr(axis))])?.into())
+}
+
+/// Maximum number of different symbolic sizes that one kernel concatenates: offsets are sums of them, so the time to
+/// compile it grows with the cube of their number.
+const MAX_SYMBOLIC_SIZES: usize = 16;
+
+/// True if the sizes of an axis have more than [`MAX_SYMBOLIC_SIZES`] different expressions.
+fn has_many_sizes(n: &Node, parts: &[Operand], axis: usize) -> node::Result<bool> {
+    let mut symbolic: Vec<PrimExpr> = Vec::new();
+    for part in parts {
+        let size = n.dims(part)?.into_iter().nth(axis).filter(|size| size.as_int().is_none());
+        let is_new = |size: &PrimExpr| symbolic.iter().all(|other| dims::equal(other, size) != Some(true));
+        symbolic.extend(size.filter(is_new));
+        if symbolic.len() > MAX_SYMBOLIC_SIZES {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Concatenates by a function of the runtime, which copies each part.
+fn concat_sequence(n: &mut Node, first: &Operand, parts: Vec<Operand>, axis: usize) -> Result {
+    let (dims, dtype) = (n.dims(first)?, n.dtype(first)?);
+    let (at, new_axis) = (Operand::int(axis as i64), Operand::Prim(PrimExpr::bool(false)));
+    let args = [Operand::Tuple(parts), at, new_axis, Operand::DType(dtype), Operand::Shape(dims.clone())];
+    let joined = n.call("sequence_concat", args)?;
+    let others: Vec<_> = dims.into_iter().enumerate().filter(|(other, _)| *other != axis).collect();
+    Ok(n.assert_dims(joined, &others)?.into())
 }
 
 /// Splits into parts of given sizes, or into equal parts; the last may be smaller.
