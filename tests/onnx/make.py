@@ -540,6 +540,51 @@ def control():
 
 
 @writes_models
+def loops():
+    """Loops and scans whose trip counts are only known at run time."""
+    def graph(name, nodes, inputs, outputs, weights=()):
+        info = lambda v: h.make_tensor_value_info(*v)
+        weights = [tensor(n, v) for n, v in dict(weights).items()]
+        return h.make_graph(nodes, name, [info(v) for v in inputs], [info(v) for v in outputs], weights)
+    counters = [("i", INT64, []), ("go", BOOL, [])]
+    on = h.make_node("Identity", ["go"], ["on"])
+    double = graph("double", [on, h.make_node("Add", ["s", "s"], ["t"]), h.make_node("Mul", ["t", "x"], ["shown"])],
+                   counters + [("s", FLOAT, [2])], [("on", BOOL, []), ("t", FLOAT, [2]), ("shown", FLOAT, ["rows", 2])])
+    square = graph("square", [on, h.make_node("Mul", ["s", "s"], ["t"]), h.make_node("Neg", ["t"], ["shown"])],
+                   counters + [("s", FLOAT, [2])], [("on", BOOL, []), ("t", FLOAT, [2]), ("shown", FLOAT, [2])])
+    below = graph("below", [h.make_node("Mul", ["v", "scale"], ["w"]), h.make_node("Less", ["w", "limit"], ["on"])],
+                  counters + [("v", FLOAT, [])], [("on", BOOL, []), ("w", FLOAT, [])])
+    grow = graph("grow", [on, h.make_node("Cast", ["i"], ["f"], to=FLOAT), h.make_node("Add", ["x", "f"], ["more"]),
+                          h.make_node("Concat", ["all", "more"], ["longer"], axis=0)],
+                 counters + [("all", FLOAT, [None, 2])], [("on", BOOL, []), ("longer", FLOAT, [None, 2])])
+    inner = graph("inner", [h.make_node("Identity", ["go_in"], ["on_in"]), h.make_node("Add", ["p", "i"], ["q"])],
+                  [("j", INT64, []), ("go_in", BOOL, []), ("p", INT64, [])], [("on_in", BOOL, []), ("q", INT64, [])])
+    nest = graph("nest", [on, h.make_node("Loop", ["i", "", "n"], ["m"], body=inner)],
+                 counters + [("n", INT64, [])], [("on", BOOL, []), ("m", INT64, [])])
+    step = graph("step", [h.make_node("Add", ["state", "row"], ["next"]), h.make_node("Mul", ["next", "row"], ["shown"])],
+                 [("state", FLOAT, [2]), ("row", FLOAT, [2])], [("next", FLOAT, [2]), ("shown", FLOAT, [2])])
+    nodes = [
+        h.make_node("Loop", ["five", "yes", "start"], ["doubled", "all"], body=double),
+        h.make_node("Loop", ["none", "", "start"], ["same", "empty"], body=square),
+        h.make_node("Loop", ["five", "no", "start"], ["same_too", "unused"], body=double),
+        h.make_node("Loop", ["", "", "one"], ["above"], body=below),
+        h.make_node("Loop", ["two", "", "one"], ["stopped"], body=below),
+        h.make_node("Loop", ["five", "", "x"], ["grown"], body=grow),
+        h.make_node("Loop", ["five", "", "count"], ["nested"], body=nest),
+        h.make_node("Scan", ["start", "x"], ["sums", "rows"], body=step, num_scan_inputs=1),
+        h.make_node("Scan", ["start", "x"], ["last", "back"], body=step, num_scan_inputs=1, scan_input_directions=[1],
+                    scan_output_directions=[1], scan_output_axes=[1]),
+    ]
+    weights = {"start": np.float32([1, -2]), "one": np.float32(1), "scale": np.float32(1.5), "count": np.int64(7)}
+    names = ["doubled", "all", "same", "empty", "same_too", "above", "stopped", "grown", "nested", "sums", "rows", "back"]
+    outputs = [(n, INT64 if n == "nested" else FLOAT, None) for n in names]
+    sizes = [("x", FLOAT, ["rows", 2]), ("five", INT64, []), ("none", INT64, []), ("two", INT64, [1]), ("yes", BOOL, []),
+             ("no", BOOL, []), ("limit", FLOAT, [])]
+    model("loops", nodes, sizes, outputs, weights)
+    record("loops", random(1, 11, 2), *map(np.array, [5, -1, [2], True, False]), np.array(9, np.float32))
+
+
+@writes_models
 def quantized():
     nodes = [
         h.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),

@@ -33,7 +33,7 @@ pub use external::{Data, data_files};
 pub use graph::Errors;
 pub use input_shape::{InputShape, InputSize, Ranks, RanksOf};
 
-use graph::node;
+use graph::{looping, node};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, Tensor};
 use std::path::{Path, PathBuf};

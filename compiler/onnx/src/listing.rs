@@ -42,6 +42,16 @@ impl Listing {
         }
     }
 
+    /// Returns the number of bytes so far.
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Removes everything after the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        self.text.truncate(len);
+    }
+
     /// Returns the text as a source file with this name.
     pub fn into_source(self, name: &str) -> Result<SourceFile, Box<Diagnostic>> {
         SourceFile::new(name, self.text).map_err(Box::new)

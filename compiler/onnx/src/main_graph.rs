@@ -213,8 +213,13 @@ impl<'m> Importer<'m> {
         let result = if results.len() == 1 { results.remove(0) } else { Operand::Tuple(results) };
         let build = &mut self.build;
         let bindings = std::mem::take(&mut build.bindings);
-        let blocks = if bindings.is_empty() { Vec::new() } else { vec![Block { dataflow: true, bindings }] };
         let mut function = std::mem::replace(&mut build.function, hammock_ir::relax::Function::empty());
+        // A dataflow block has no branches.
+        let dataflow = !bindings.iter().any(|binding| matches!(binding.value, Bound::If { .. }));
+        if !dataflow {
+            bindings.iter().for_each(|binding| function.vars[binding.var].dataflow = false);
+        }
+        let blocks = if bindings.is_empty() { Vec::new() } else { vec![Block { dataflow, bindings }] };
         let ty = function.operand_ty(&build.module, &result);
         function.lambda.ret_ty = ty.closed(&function.sizes_of(&function.lambda.params));
         function.lambda.body = Body { blocks, result };

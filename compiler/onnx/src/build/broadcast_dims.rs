@@ -32,6 +32,16 @@ pub struct UnifiedOperands {
 pub struct JointDims(Vec<(prim::Var, Vec<PrimExpr>)>);
 
 impl JointDims {
+    /// Returns the number of joint dimensions.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets joint dimensions that a nested body defines.
+    pub fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
     /// Returns the dimension that two possibly different dimensions broadcast to.
     fn broadcast(&mut self, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
         for (size, other) in [(a, b), (b, a)] {

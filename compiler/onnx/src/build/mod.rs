@@ -1,6 +1,8 @@
 //! Builder of the Relax function: appends operator calls, with the same type inference as the text importer.
 
 mod broadcast_dims;
+pub mod nested;
+mod store_row;
 
 use crate::{known_tensor::KnownTensor, value::Value};
 use broadcast_dims::{JointDims, UnifiedOperands, unify_dims};
@@ -10,6 +12,7 @@ use hammock_ir::{
     relax::{Binding, Constant, Function, InferError, OpTable, Operand, Value as Bound, Var},
 };
 use hammock_ops::{CallContext, Table, lookup};
+use store_row::RowKernels;
 
 /// Maximum number of calls per model. Nested loops are unrolled even from small files; each call takes about 1 kB.
 const MAX_CALLS: usize = 100_000;
@@ -20,12 +23,15 @@ pub struct Builder {
     pub module: Module,
     /// The function's variables; its body is assembled at the end.
     pub function: Function,
-    /// Bindings so far.
+    /// Bindings of the current body so far.
     pub bindings: Vec<Binding>,
+    /// Number of bindings in all bodies.
+    pub calls: usize,
     /// Span of the node that is being imported.
     pub span: Span,
     /// Dimensions of broadcast results.
     pub joint_dims: JointDims,
+    row_kernels: RowKernels,
 }
 
 impl Builder {
@@ -35,8 +41,10 @@ impl Builder {
             module: Module::new(),
             function: Function::empty(),
             bindings: Vec::new(),
+            calls: 0,
             span: Span::NONE,
             joint_dims: JointDims::default(),
+            row_kernels: RowKernels::default(),
         }
     }
 
@@ -76,7 +84,7 @@ impl Builder {
 
     /// Binds a value to a new variable.
     pub fn bind(&mut self, ty: Type, value: Bound) -> Result<Var, InferError> {
-        if self.bindings.len() >= MAX_CALLS {
+        if self.calls >= MAX_CALLS {
             return Err(InferError::new(format!("the model becomes more than {MAX_CALLS} calls of operators"))
                 .help("loops, scans and recurrent layers are unrolled"));
         }
@@ -87,8 +95,14 @@ impl Builder {
             return Err(InferError::new(format!("the result is too large: {excess}")));
         }
         let var = self.function.new_var("lv", ty, true, self.span);
-        self.bindings.push(Binding { var, value, span: self.span });
+        self.push(var, value);
         Ok(var)
+    }
+
+    /// Binds a value to a variable.
+    pub fn push(&mut self, var: Var, value: Bound) {
+        self.bindings.push(Binding { var, value, span: self.span });
+        self.calls += 1;
     }
 
     /// Gives a tensor of unknown shape the given dimensions, or a new symbolic one for each axis.

@@ -1,5 +1,7 @@
 //! Import of graphs: names become values, nodes become calls.
 
+mod checkpoint;
+pub mod looping;
 pub mod node;
 
 use crate::{
@@ -52,6 +54,10 @@ pub struct Importer<'m> {
     listing: Listing,
     diagnostics: Vec<Diagnostic>,
     nodes_left: usize,
+    /// State of loops whose size changes, by their bodies: values and axes.
+    dynamic_axes: FxHashMap<*const GraphProto, Vec<(usize, usize)>>,
+    /// Number of loops around the node.
+    loop_depth: usize,
 }
 
 /// Scope of names.
@@ -109,6 +115,8 @@ impl<'m> Importer<'m> {
             listing: Listing::default(),
             diagnostics: Vec::new(),
             nodes_left: MAX_NODES,
+            dynamic_axes: FxHashMap::default(),
+            loop_depth: 0,
         }
     }
 

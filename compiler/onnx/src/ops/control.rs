@@ -1,147 +1,308 @@
-//! Control flow: branches, and loops with a known trip count, which are unrolled.
+//! Control flow: branches and loops. Loops with few iterations are unrolled.
 
 use super::{Op, Result, op};
 use crate::{
+    build::nested::body,
+    looping::{Iteration, Loop, Output, Results, counted_loop, from_end, import_loop},
     node::{self, Node},
+    schema::GraphProto,
     value::{Outputs, Value},
 };
-use hammock_ir::{DType, relax::Operand};
+use hammock_ir::{
+    DType, PrimExpr, TensorShape, TensorType, Type, prim,
+    relax::{Body, Operand, Value as Bound},
+};
+use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
     op("If", import_if).handles_sub_byte().attributes("else_branch then_branch"),
-    op("Loop", import_loop).handles_sub_byte().attributes("body"),
+    op("Loop", loop_node).handles_sub_byte().attributes("body"),
     op("Scan", import_scan).handles_sub_byte().attributes(
         "body directions@-8 num_scan_inputs scan_input_axes@9 scan_input_directions@9 scan_output_axes@9 \
          scan_output_directions@9",
     ),
 ];
 
-/// Maximum trip count of an unrolled loop.
-pub const MAX_ITERATIONS: i64 = 1024;
-
-/// A constant condition selects one branch. Otherwise both are computed, and `where` selects the result.
+/// Imports one branch if the condition is constant, and otherwise a conditional.
 fn import_if(n: &mut Node) -> Result {
     let (then, otherwise) = (n.attrs.graph("then_branch")?, n.attrs.graph("else_branch")?);
+    for (branch, name) in [(then, "then_branch"), (otherwise, "else_branch")] {
+        if branch.output.len() < n.outputs {
+            return n.error(format!("its `{name}` has {} results, not {}", branch.output.len(), n.outputs));
+        }
+    }
     if let Some(condition) = n.known(0).and_then(|condition| condition.ints()) {
         let taken = if condition.first().is_some_and(|v| *v != 0) { then } else { otherwise };
         return Ok(Outputs(n.importer.import_subgraph(taken, Vec::new())?));
     }
     let condition = n.input(0)?;
     let condition = n.reshape(condition, Vec::new())?;
-    let then = n.importer.import_subgraph(then, Vec::new())?;
-    let otherwise = n.importer.import_subgraph(otherwise, Vec::new())?;
-    let mut chosen = Vec::new();
-    for (a, b) in then.iter().zip(&otherwise) {
-        let (a, b) = (n.importer.build.operand(a)?, n.importer.build.operand(b)?);
-        if !hammock_ops::dims::all_equal(&n.dims(&a)?, &n.dims(&b)?) {
-            return n.error("branches whose results have different shapes are not supported");
-        }
-        chosen.push(n.call("where", [condition.clone(), a, b])?);
-    }
-    Ok(chosen.into())
-}
-
-/// Stacks the scan outputs of all iterations.
-fn stack_outputs(n: &mut Node, outputs: Vec<Vec<Value>>, axes: &[i64]) -> node::Result<Vec<Value>> {
-    let mut all = Vec::new();
-    for (at, values) in outputs.into_iter().enumerate() {
-        let mut parts = Vec::new();
-        for value in values {
-            parts.push(n.importer.build.operand(&value)?);
-        }
-        if parts.is_empty() {
-            return n.error("a loop without iterations is not supported");
-        }
-        let axis = axes.get(at).copied().unwrap_or(0);
-        let tuple = Operand::Tuple(parts);
-        all.push(Value::Operand(n.call_with("stack", [tuple], &[("axis", axis.into())])?));
-    }
-    Ok(all)
-}
-
-/// Unrolls a loop whose trip count and condition are known.
-fn import_loop(n: &mut Node) -> Result {
-    let body = n.attrs.graph("body")?;
-    let max_count = n.ints(0, "the trip count")?.and_then(|max_count| max_count.first().copied());
-    let initial_condition = n.ints(1, "the condition")?.and_then(|running| running.first().copied()).unwrap_or(1) != 0;
-    let count = body.input.len().saturating_sub(2);
-    let mut state = (2..2 + count).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
-    let mut outputs: Vec<Vec<Value>> = vec![Vec::new(); body.output.len().saturating_sub(1 + count)];
-    let mut running = initial_condition;
-    let mut iteration = 0;
-    while running && max_count.is_none_or(|max_count| iteration < max_count) {
-        if iteration == MAX_ITERATIONS {
-            return n.error(format!("loops of more than {MAX_ITERATIONS} iterations are not supported"));
-        }
-        let condition = Value::Operand(node::scalar(1.0, DType::BOOL)?);
-        let number = Value::Operand(node::scalar(iteration as f64, DType::INT64)?);
-        let mut results = n.importer.import_subgraph(body, [&[number, condition][..], &state].concat())?;
-        if results.len() < 1 + count {
-            return n.error("its body has too few results");
-        }
-        let condition = n.importer.build.known(&results.remove(0)).and_then(|running| running.ints());
-        let Some(condition) = condition else {
-            return n.error("loops with a dynamic trip count are not supported");
+    let vars_before = n.importer.build.function.vars.len();
+    let then = Branch::import(n, then)?;
+    let otherwise = Branch::import(n, otherwise)?;
+    let types =
+        (0..n.outputs).map(|at| join(n, at, (&then, &otherwise), vars_before)).collect::<node::Result<Vec<_>>>()?;
+    let declared: Vec<Type> = types.iter().map(|ty| ty.declared.clone().into()).collect();
+    let elements: Vec<_> = then.values.iter().map(Value::narrow).collect();
+    let ty = if let [one] = declared.as_slice() { one.clone() } else { Type::Tuple(declared.clone()) };
+    let (then, otherwise) = (then.finish(n, &ty), otherwise.finish(n, &ty));
+    let build = &mut n.importer.build;
+    let chosen = Operand::Var(build.bind_if("chosen", ty, condition, then, otherwise));
+    let mut results = Vec::new();
+    for (at, (ty, declared)) in types.into_iter().zip(&declared).enumerate() {
+        let mut result = match n.outputs {
+            1 => chosen.clone(),
+            _ => Operand::Var(build.bind(declared.clone(), Bound::TupleGet(chosen.clone(), at))?),
         };
-        running = condition.first().is_some_and(|v| *v != 0);
-        for (all, value) in outputs.iter_mut().zip(results.drain(count..)) {
-            all.push(value);
+        if ty.declared.dims().is_none() {
+            result = build.match_cast(result, ty.named.into())?;
         }
-        state = results;
-        iteration += 1;
+        results.push(match elements[at] {
+            Some(element) => Value::of(result, element),
+            None => Value::Operand(result),
+        });
     }
-    state.extend(stack_outputs(n, outputs, &[])?);
-    Ok(Outputs(state))
+    Ok(Outputs(results))
 }
 
-/// Unrolls a scan over axes of known size.
-fn import_scan(n: &mut Node) -> Result {
+/// Branch of a conditional.
+struct Branch {
+    bindings: Vec<hammock_ir::relax::Binding>,
+    values: Vec<Value>,
+    results: Vec<Operand>,
+}
+
+impl Branch {
+    fn import<'m>(n: &mut Node<'_, 'm>, graph: &'m GraphProto) -> node::Result<Branch> {
+        let enclosing = n.importer.build.enter_body();
+        let results = n.importer.import_subgraph(graph, Vec::new()).and_then(|mut values| {
+            values.truncate(n.outputs);
+            let results =
+                values.iter().map(|value| n.importer.build.operand(value)).collect::<node::Result<Vec<_>>>()?;
+            Ok((values, results))
+        });
+        let bindings = n.importer.build.leave_body(enclosing);
+        results.map(|(values, results)| Branch { bindings, values, results })
+    }
+
+    fn finish(self, n: &mut Node, ty: &Type) -> Body {
+        let Branch { mut bindings, mut results, .. } = self;
+        if let [result @ Operand::Var(_)] = results.as_slice() {
+            return body(bindings, result.clone());
+        }
+        let result = if results.len() == 1 { results.remove(0) } else { Operand::Tuple(results) };
+        let build = &mut n.importer.build;
+        let enclosing = build.enter_body();
+        let var = build.nested_var("result", ty.clone());
+        build.push(var, Bound::Operand(result));
+        bindings.extend(build.leave_body(enclosing));
+        body(bindings, Operand::Var(var))
+    }
+}
+
+/// Type of a result of two branches.
+struct Joined {
+    /// Type of the conditional: without dimensions unless all are equal.
+    declared: TensorType,
+    /// The type with names for the dimensions that differ.
+    named: TensorType,
+}
+
+fn join(n: &Node, at: usize, (then, otherwise): (&Branch, &Branch), vars_before: usize) -> node::Result<Joined> {
+    let build = &n.importer.build;
+    let (a, b) = (build.tensor(&then.results[at])?, build.tensor(&otherwise.results[at])?);
+    let (x, y) = (build.dims(&then.results[at])?, build.dims(&otherwise.results[at])?);
+    let elements = [then, otherwise].map(|branch| branch.values[at].narrow().map(|element| element.number));
+    if a.dtype != b.dtype || elements[0] != elements[1] {
+        return n.error(format!("its branches return result {at} with different element types"));
+    }
+    if x.len() != y.len() {
+        return n.error(format!("its branches return result {at} with {} and {} dimensions", x.len(), y.len()));
+    }
+    let is_same =
+        |(a, b): (&PrimExpr, &PrimExpr)| dims::equal(a, b) == Some(true) && build.is_dim_of_first_vars(a, vars_before);
+    let same: Vec<bool> = x.iter().zip(&y).map(is_same).collect();
+    let named = x.into_iter().zip(&same).map(|(dim, same)| if *same { dim } else { prim::Var::int64("m").expr() });
+    let named = TensorType { shape: TensorShape::Known(named.collect::<Vec<_>>().into()), ..a.clone() };
+    let declared = match same.iter().all(|same| *same) {
+        true => named.clone(),
+        false => TensorType { shape: TensorShape::Rank(same.len()), ..a },
+    };
+    Ok(Joined { declared, named })
+}
+
+/// Inputs of `Loop`.
+struct LoopInputs<'m> {
+    graph: &'m GraphProto,
+    state: Vec<Value>,
+    /// Number of used scan outputs.
+    outputs: usize,
+}
+
+fn loop_node<'m>(n: &mut Node<'_, 'm>) -> Result {
+    let graph = n.attrs.graph("body")?;
+    let count = n.inputs.len().saturating_sub(2);
+    if graph.input.len() != 2 + count {
+        return n.error(format!("its body has {} inputs, not {}", graph.input.len(), 2 + count));
+    }
+    if graph.output.len() < 1 + count.max(n.outputs) {
+        return n.error(format!("its body has {} results, not {}", graph.output.len(), 1 + count.max(n.outputs)));
+    }
+    let state = (2..2 + count).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
+    let inputs = LoopInputs { graph, state, outputs: n.outputs.saturating_sub(count) };
+    let trips = n.known(0).and_then(|trips| trips.ints()?.first().copied());
+    let starts = match n.given(1) {
+        None => Some(true),
+        Some(_) => n.known(1).and_then(|starts| Some(starts.ints()?.first().copied()? != 0)),
+    };
+    let trips = trips.filter(|_| starts == Some(true)).map(PrimExpr::int64);
+    let mut iterate = |n: &mut Node<'_, 'm>, at: &Operand, state: &[Value]| iteration(n, &inputs, at, state);
+    Ok(import_loop(n, trips.as_ref(), &inputs.state, &mut |n| loop_form(n, &inputs, starts), &mut iterate)?.into())
+}
+
+/// Imports an iteration of `Loop`.
+fn iteration<'m>(
+    n: &mut Node<'_, 'm>,
+    inputs: &LoopInputs<'m>,
+    position: &Operand,
+    state: &[Value],
+) -> node::Result<Iteration> {
+    let given = [Value::Operand(position.clone()), Value::Operand(node::scalar(1.0, DType::BOOL)?)];
+    let mut results = n.importer.import_subgraph(inputs.graph, [&given, state].concat())?;
+    let condition = results.remove(0);
+    let condition = match n.importer.build.known(&condition).and_then(|condition| condition.ints()) {
+        Some(known) if known.first() != Some(&0) => None,
+        _ => {
+            let condition = n.importer.build.operand(&condition)?;
+            Some(condition_scalar(n, condition)?)
+        }
+    };
+    let outputs = results.split_off(state.len()).into_iter().take(inputs.outputs);
+    let outputs = outputs.map(|value| Output { value, axis: 0, reversed: false }).collect();
+    Ok(Iteration { condition, state: results, outputs })
+}
+
+/// Returns when a loop starts and ends.
+fn loop_form<'m>(n: &mut Node<'_, 'm>, inputs: &LoopInputs<'m>, starts: Option<bool>) -> node::Result<Loop> {
+    let mut form = Loop { graph: Some(inputs.graph), limit: None, starts: None, rows: None };
+    if starts != Some(true) {
+        let condition = n.input(1)?;
+        form.starts = Some(condition_scalar(n, condition)?);
+    }
+    if n.given(0).is_none() {
+        return Ok(form);
+    }
+    let limit = n.input_as_int64(0)?;
+    let limit = n.reshape(limit, Vec::new())?;
+    let known = n.known(0).and_then(|trips| trips.elements.first().cloned());
+    if known.as_ref().and_then(|trips| dims::at_least(trips, &1i64.into())) != Some(true) {
+        let some = n.with_scalar("greater", &limit, 0.0)?;
+        form.starts = Some(match form.starts {
+            Some(starts) => n.call("logical_and", [starts, some])?,
+            None => some,
+        });
+    }
+    if inputs.outputs > 0 {
+        form.rows = Some(match known.filter(|_| starts == Some(true)) {
+            Some(trips) => dims::max(&trips, &0i64.into()),
+            None => row_count(n, &limit, form.starts.as_ref())?,
+        });
+    }
+    form.limit = Some(limit);
+    Ok(form)
+}
+
+/// Returns the trip count of a loop as a dimension: zero if it does not start.
+fn row_count(n: &mut Node, limit: &Operand, runs: Option<&Operand>) -> node::Result<PrimExpr> {
+    let mut count = limit.clone();
+    if let Some(runs) = runs {
+        let none = node::scalar(0.0, DType::INT64)?;
+        count = n.call("where", [runs.clone(), count, none])?;
+    }
+    let sizes = n.symbolic_dims(count)?;
+    sizes.into_iter().next().ok_or_else(|| hammock_ir::relax::InferError::new("its trip count has no elements"))
+}
+
+/// Returns a condition as a scalar.
+fn condition_scalar(n: &mut Node, condition: Operand) -> node::Result<Operand> {
+    if !n.dtype(&condition)?.is_bool() {
+        return n.error("its condition has to be a bool");
+    }
+    match n.rank(&condition)? {
+        0 => Ok(condition),
+        _ => n.reshape(condition, Vec::new()),
+    }
+}
+
+/// Input that `Scan` takes apart.
+struct Scanned {
+    x: Operand,
+    axis: usize,
+    backward: bool,
+}
+
+fn import_scan<'m>(n: &mut Node<'_, 'm>) -> Result {
     if n.opset < 9 {
         return n.error("the form before version 9 is not supported");
     }
-    let body = n.attrs.graph("body")?;
+    let graph = n.attrs.graph("body")?;
     let Some(scanned) = n.attrs.int("num_scan_inputs")?.and_then(|count| usize::try_from(count).ok()) else {
         return n.error("its `num_scan_inputs` is missing");
     };
     let Some(count) = n.inputs.len().checked_sub(scanned) else { return n.error("it has too few inputs") };
-    let mut state = (0..count).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
+    if graph.input.len() != n.inputs.len() {
+        return n.error(format!("its body has {} inputs, not {}", graph.input.len(), n.inputs.len()));
+    }
+    if graph.output.len() < count.max(n.outputs) {
+        return n.error(format!("its body has {} results, not {}", graph.output.len(), count.max(n.outputs)));
+    }
+    let state = (0..count).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
     let (axes, backward) = (n.attrs.ints("scan_input_axes")?, n.attrs.ints("scan_input_directions")?);
+    let (out_axes, out_backward) = (n.attrs.ints("scan_output_axes")?, n.attrs.ints("scan_output_directions")?);
     let listed = |list: &Option<Vec<i64>>, at: usize| list.as_ref().and_then(|list| list.get(at)).copied().unwrap_or(0);
-    let mut inputs = Vec::new();
-    let mut iterations = None;
+    let mut inputs: Vec<(Value, Scanned)> = Vec::new();
+    let mut trips: Option<PrimExpr> = None;
     for at in 0..scanned {
-        let x = n.input(count + at)?;
-        let dims = n.dims(&x)?;
-        let axis = n.axis(listed(&axes, at), dims.len())?;
-        let size = dims[axis].as_int().filter(|size| *size <= MAX_ITERATIONS);
-        let Some(size) = size else {
-            return n.error(format!("its trip count has to be known, and at most {MAX_ITERATIONS}"));
-        };
-        iterations = Some(size);
-        inputs.push((x, axis, listed(&backward, at) != 0));
+        let value = n.value(count + at)?;
+        let mut x = n.input(count + at)?;
+        let sizes = n.dims(&x)?;
+        let axis = n.axis(listed(&axes, at), sizes.len())?;
+        match &trips {
+            Some(trips) => x = n.assert_dims(x, &[(axis, trips.clone())])?,
+            None => trips = Some(sizes[axis].clone()),
+        }
+        inputs.push((value, Scanned { x, axis, backward: listed(&backward, at) != 0 }));
     }
-    let Some(iterations) = iterations else { return n.error("it has no scan inputs") };
-    let mut outputs: Vec<Vec<Value>> = vec![Vec::new(); body.output.len().saturating_sub(count)];
-    for iteration in 0..iterations {
-        let mut given = state.clone();
-        for (x, axis, backward) in &inputs {
-            let at = node::scalar(if *backward { iterations - 1 - iteration } else { iteration } as f64, DType::INT64)?;
-            let part = n.call_with("take", [x.clone(), at], &[("axis", (*axis as i64).into())])?;
-            given.push(Value::Operand(part));
+    let Some(trips) = trips else { return n.error("it has no scan inputs") };
+    let outputs = n.outputs.saturating_sub(count);
+    let mut iterate = |n: &mut Node<'_, 'm>, position: &Operand, state: &[Value]| {
+        let mut given = state.to_vec();
+        for (value, Scanned { x, axis, backward }) in &inputs {
+            let index = match backward {
+                true => from_end(n, &trips, position)?,
+                false => position.clone(),
+            };
+            let part = n.call_with("take", [x.clone(), index], &[("axis", (*axis as i64).into())])?;
+            given.push(match value.narrow() {
+                Some(element) => Value::of(part, element),
+                None => Value::Operand(part),
+            });
         }
-        let mut results = n.importer.import_subgraph(body, given)?;
-        if results.len() < count {
-            return n.error("its body has too few results");
+        let mut results = n.importer.import_subgraph(graph, given)?;
+        let mut rows = Vec::new();
+        for (at, value) in results.split_off(state.len()).into_iter().take(outputs).enumerate() {
+            let operand = n.importer.build.operand(&value)?;
+            let axis = n.axis(listed(&out_axes, at), n.rank(&operand)? + 1)?;
+            rows.push(Output { value, axis, reversed: listed(&out_backward, at) != 0 });
         }
-        for (all, value) in outputs.iter_mut().zip(results.drain(count..)) {
-            all.push(value);
-        }
-        state = results;
+        Ok(Iteration { condition: None, state: results, outputs: rows })
+    };
+    let mut form = |n: &mut Node<'_, 'm>| counted_loop(n, Some(graph), &trips);
+    Ok(import_loop(n, Some(&trips), &state, &mut form, &mut iterate)?.into())
+}
+
+impl From<Results> for Outputs {
+    fn from(results: Results) -> Outputs {
+        Outputs(results.state.into_iter().chain(results.outputs).collect())
     }
-    let directions = n.attrs.ints("scan_output_directions")?;
-    let reversed = outputs.iter_mut().enumerate().filter(|(at, _)| listed(&directions, *at) != 0);
-    reversed.for_each(|(_, all)| all.reverse());
-    let axes = n.attrs.ints("scan_output_axes")?.unwrap_or_default();
-    state.extend(stack_outputs(n, outputs, &axes)?);
-    Ok(Outputs(state))
 }

@@ -1,9 +1,12 @@
 //! Stateful operators of generative models: linear attention, causal convolution, cache updates.
 
-use super::{Op, Result, control::MAX_ITERATIONS, op};
+use super::{Op, Result, op};
 use crate::node::{self, Node, axes_attr, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
+
+/// Maximum number of unrolled steps.
+const MAX_ITERATIONS: i64 = 1024;
 
 pub const OPS: &[Op] = &[
     op("CausalConvWithState", causal_conv).attributes("activation"),
