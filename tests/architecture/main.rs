@@ -119,7 +119,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/vm/builtin.rs", "builtins in the form of C functions"),
     ("runtime/src/vm/builtins/control.rs", "the mark of a kind of functions"),
     ("runtime/src/vm/builtins/cublas.rs", "matrices that a library of the device multiplies"),
-    ("runtime/src/vm/builtins/data.rs", "a field taken out of a shared tuple"),
+    ("runtime/src/vm/builtins/data/mod.rs", "a field taken out of a shared tuple"),
     ("runtime/src/vm/builtins/tests/hostile.rs", "tensors of memory that a test makes up"),
     ("runtime/src/vm/builtins/kv_pages.rs", "rows written to their slots in pages"),
     ("runtime/src/vm/builtins/shape.rs", "a call's own shape heap"),

@@ -1,4 +1,4 @@
-//! Sequences: immutable lists of values whose length is only known at run time. They run as functions of the runtime.
+//! Sequences: immutable lists of values whose length is only known at run time; optional values. They run as functions of the runtime.
 //!
 //! The type of a sequence is `R.Any`; a tuple is a sequence, too.
 
@@ -49,6 +49,12 @@ pub fn ops() -> Vec<Op> {
             .packed("hammock.sequence.length"),
         concat(),
         split(),
+        Op::new("has_value")
+            .doc("False for the null value and true for any other, as a bool scalar tensor.")
+            .example("x: float32[2]", "x")
+            .operand("value", OperandKind::Any)
+            .infer(|_| Ok(TensorType::new([] as [PrimExpr; 0], DType::BOOL).into()))
+            .packed("hammock.has_value"),
     ]
 }
 

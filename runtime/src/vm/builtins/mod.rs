@@ -15,7 +15,6 @@ mod module;
 mod order;
 mod prepared;
 mod sampling;
-mod sequence;
 mod set;
 mod shape;
 mod slice;
@@ -26,13 +25,14 @@ mod text;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 22] = [
+static FAMILIES: [&[Builtin]; 23] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
     control::TABLE,
     data::TABLE,
-    sequence::TABLE,
+    data::sequence::TABLE,
+    data::strings::TABLE,
     set::TABLE,
     slice::TABLE,
     sort::TABLE,

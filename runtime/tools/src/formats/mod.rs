@@ -5,6 +5,7 @@ pub(crate) mod npy;
 pub(crate) mod npz;
 pub(crate) mod onnx_tensor;
 pub(crate) mod safetensors_file;
+mod string_array;
 
 use crate::error::{InputError, brief};
 use hammock_runtime::{Tensor, memory::MappedFile, open_regular};

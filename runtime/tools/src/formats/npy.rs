@@ -2,6 +2,7 @@
 //!
 //! The header is compared with the number of bytes that follow before memory is allocated for them.
 
+use super::string_array::StringArray;
 use crate::error::brief;
 use hammock_runtime::{DType, Device, Tensor, value::small_float};
 use std::io::{Error, ErrorKind, Read, Write};
@@ -93,8 +94,28 @@ pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn 
     }
     let name = DTYPES.iter().find(|(_, dtype)| *dtype == tensor.dtype());
     let (name, _) = name.ok_or_else(|| format!("numpy has no element type for {}", tensor.dtype()))?;
-    let mut shape: String = tensor.shape().iter().map(|d| format!("{d}, ")).collect();
-    shape.truncate(shape.len() - usize::from(tensor.shape().len() > 1) * 2 - usize::from(tensor.shape().len() == 1));
+    write_header(&mut out, name, tensor.shape())?;
+    out.write_all(tensor.as_bytes()?)?;
+    Ok(())
+}
+
+/// Writes an array of strings, each padded to the longest.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn write_strings(mut out: impl Write, array: &StringArray) -> Result<(), Box<dyn std::error::Error>> {
+    let width = array.texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+    write_header(&mut out, &format!("<U{width}"), &array.shape)?;
+    for text in &array.texts {
+        let padded = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(width);
+        out.write_all(&padded.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
+    }
+    Ok(())
+}
+
+fn write_header(out: &mut impl Write, name: &str, sizes: &[i64]) -> Result<(), Box<dyn std::error::Error>> {
+    let mut shape: String = sizes.iter().map(|d| format!("{d}, ")).collect();
+    shape.truncate(shape.len() - usize::from(sizes.len() > 1) * 2 - usize::from(sizes.len() == 1));
     let text = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': ({shape}), }}");
     // The elements are aligned to 64 bytes.
     let len = (text.len() + 1 + 10).next_multiple_of(64) - 10;
@@ -102,7 +123,6 @@ pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn 
     out.write_all(&[1, 0])?;
     out.write_all(&u16::try_from(len)?.to_le_bytes())?;
     out.write_all(format!("{text:<width$}\n", width = len - 1).as_bytes())?;
-    out.write_all(tensor.as_bytes()?)?;
     Ok(())
 }
 

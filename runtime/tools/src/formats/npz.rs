@@ -1,11 +1,11 @@
 //! Array files: `.npy` with one array, `.npz` with several by name.
 
-use super::{failed, npy};
+use super::{failed, npy, string_array::StringArray};
 use crate::{
-    error::{InputError, brief, listed},
+    error::{InputError, ToolError, brief, listed},
     output::{Content, write_file},
 };
-use hammock_runtime::{Tensor, open_regular};
+use hammock_runtime::{Any, Tensor, open_regular, show::leaves};
 use std::{
     collections::HashSet,
     fs::File,
@@ -150,12 +150,29 @@ fn repeated_name(mut file: impl Read + Seek, start: u64) -> io::Result<Option<St
 /// # Errors
 /// If it cannot be written.
 pub fn save_npz(path: &Path, arrays: &[(String, Tensor)]) -> Result<(), InputError> {
+    save_arrays(path, arrays, &[])
+}
+
+/// Writes the tensors and strings of a result to a `.npz` file.
+///
+/// # Errors
+/// If the result has too many parts, or the file cannot be written.
+pub fn save_result(path: &Path, result: &Any) -> Result<(), ToolError> {
+    let tensors = leaves(result)?;
+    Ok(save_arrays(path, &tensors, &StringArray::all(result))?)
+}
+
+fn save_arrays(path: &Path, arrays: &[(String, Tensor)], strings: &[(String, StringArray)]) -> Result<(), InputError> {
     write_file(path, Content::Data, |out| {
         let mut npz = ZipWriter::new(out);
+        let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
         for (name, tensor) in arrays {
-            let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
             npz.start_file(format!("{name}.npy"), stored.large_file(tensor.nbytes() >= u32::MAX as usize))?;
             npy::write(&mut npz, tensor).map_err(system_error)?;
+        }
+        for (name, array) in strings {
+            npz.start_file(format!("{name}.npy"), stored.large_file(true))?;
+            npy::write_strings(&mut npz, array).map_err(system_error)?;
         }
         npz.finish()?;
         Ok(())

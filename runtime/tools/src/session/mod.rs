@@ -11,7 +11,7 @@ use crate::{
     },
     error::{InputError, ToolError, listed},
     flags::{JsonForm, OutputFlags, RunOptions},
-    formats::{file_kind::FileKind, npz::save_npz},
+    formats::{file_kind::FileKind, npz::save_result},
     inspect::signature::signatures,
     limits::watchdog,
     weights::{Weights, fit::Fit},
@@ -21,7 +21,7 @@ use hammock_runtime::{
     image::{Integrity, Signature},
     memory::Reservation,
     parallel, reflect,
-    show::{leaves, show},
+    show::show,
     suggest::nearest,
     value::SharedBytes,
 };
@@ -163,7 +163,7 @@ impl Session {
             began(Step::Output);
             match output.path() {
                 Some(path) => {
-                    save_npz(path, &leaves(&result)?)?;
+                    save_result(path, &result)?;
                     Ok(String::new())
                 }
                 None => Ok(match output.json {

@@ -354,8 +354,14 @@ fn each(aliased: &Aliased, f: &mut dyn FnMut(TensorId)) {
 
 /// Returns true if a function of the runtime retains none of its arguments, except in its result.
 fn retains_nothing(name: &str) -> bool {
-    const FAMILIES: [&str; 5] =
-        ["tvm.contrib.sort.", "relax.run.", "relax.inspect.", "runtime.TVMTensorCreateView", "hammock.sequence."];
+    const FAMILIES: [&str; 6] = [
+        "tvm.contrib.sort.",
+        "relax.run.",
+        "relax.inspect.",
+        "runtime.TVMTensorCreateView",
+        "hammock.sequence.",
+        "hammock.strings.",
+    ];
     FAMILIES.iter().any(|family| name.starts_with(family))
 }
 

@@ -1,4 +1,7 @@
-//! Tuples and ADT values.
+//! Tuples and ADT values; sequences and tensors of strings, which are tuples.
+pub(super) mod sequence;
+pub(super) mod strings;
+
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Adt, Any, Tuple};
 use crate::vm::{Builtin, builtin::builtin};

@@ -1,12 +1,12 @@
-//! Sequences: tuples whose length is only known at run time. A sequence never changes; inserting at the end of one
+//! Sequences: tuples whose length is only known at run time, and optional values. A sequence never changes; inserting at the end of one
 //! takes amortized constant time.
-use super::memory::{on_device_of, on_first_device};
-use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Any, DType, Device, Shape, Tensor, Tuple};
+use crate::vm::builtins::memory::{on_device_of, on_first_device};
+use crate::vm::builtins::order::scratch;
 use crate::vm::{Builtin, builtin::builtin};
 
-pub(super) const TABLE: &[Builtin] = &[
+pub(in crate::vm::builtins) const TABLE: &[Builtin] = &[
     builtin!("hammock.sequence.construct", construct(; "values…") -> "Tuple", "Creates a sequence of these values."),
     builtin!("hammock.sequence.insert", insert(sequence: &Tuple, value: &Any, position: Option<&Any>) -> "Tuple",
         "Returns the sequence with a value inserted before a position, by default at the end."),
@@ -22,7 +22,13 @@ pub(super) const TABLE: &[Builtin] = &[
          dtype and shape of its tensors."),
     builtin!("hammock.sequence.split", split(value: &Tensor, axis: i64, keepdims: bool, parts: Option<&Tensor>) -> "Tuple",
         "Splits a tensor along an axis into a sequence: into parts of one size, of these sizes, or of size one."),
+    builtin!("hammock.has_value", has_value(value: &Any) -> "Tensor",
+        "Returns false for null and true for other values, as a bool scalar."),
 ];
+
+fn has_value(value: &Any) -> Result<Tensor, Error> {
+    on_first_device(Tensor::scalar(!value.is_none())?)
+}
 
 fn construct(args: Args<'_>) -> Result<Tuple, Error> {
     Ok(Tuple::new(args.values().iter().cloned()))
@@ -78,7 +84,7 @@ fn integer(value: &Any) -> Result<i64, Error> {
     value.get().ok_or_else(|| Error::type_error(format!("a position in a sequence must be an integer, got {value}")))
 }
 
-fn integers(tensor: &Tensor) -> Result<Vec<i64>, Error> {
+pub(super) fn integers(tensor: &Tensor) -> Result<Vec<i64>, Error> {
     let _scratch = scratch(tensor.element_count(), size_of::<i64>())?;
     let host = tensor.to_device(Device::CPU)?.to_contiguous()?;
     match host.dtype() {
@@ -88,13 +94,13 @@ fn integers(tensor: &Tensor) -> Result<Vec<i64>, Error> {
     }
 }
 
-fn axis_of(axis: i64, ndim: usize) -> Result<usize, Error> {
+pub(super) fn axis_of(axis: i64, ndim: usize) -> Result<usize, Error> {
     let rank = ndim as i64;
     let no_axis = || Error::value(format!("there is no axis {axis} among {ndim}"));
     (-rank..rank).contains(&axis).then(|| axis.rem_euclid(rank) as usize).ok_or_else(no_axis)
 }
 
-fn elements(sizes: &[i64]) -> usize {
+pub(super) fn elements(sizes: &[i64]) -> usize {
     // Saturates only for tensors without elements.
     sizes.iter().fold(1, |count: usize, size| count.saturating_mul(*size as usize))
 }
