@@ -237,6 +237,7 @@ fn dynamic_indices_are_checked() {
         ("slice_at", &[X, "[0]:int64", "[1]:int64", "[-3]:int64"], "index -1 is outside"),
         ("squeeze_at", &[X, "[2]:int64"], "index 2 is outside"),
         ("unsqueeze_at", &[X, "[3]:int64"], "index 3 is outside"),
+        ("sequence_at", &[X, "2:int64"], "index 2 is out of range for a sequence of 2"),
     ] {
         let message = misfit(name, inputs, &["--exec-mode", "reference"]);
         assert!(message.contains(said), "{name}: {message}");
@@ -262,6 +263,7 @@ fn dynamic_sizes_are_checked() {
         ("split_at", &[X, "[2, 2]:int64"], "shape[1] is 3, not 4"),
         ("split_at", &[X, "[4, -1]:int64"], "shape[1] is -1, which is negative"),
         ("topk", &[X, "[4]:int64"], "shape[1] is 3, not 4"),
+        ("sequence_split", &[X, "[2, 2]:int64"], "parts of [2, 2] do not add up to an axis of 3"),
         ("tile", &[X, "[1, -1]:int64"], "shape[1] is -1, which is negative"),
         ("pad", &[X, "[0, -2, 0, -2]:int64"], "shape[0] is -1, which is negative"),
         ("pad_reflect_constant", &[X], "shape[0] is 2, not 3"),
@@ -281,6 +283,46 @@ fn dynamic_sizes_are_checked() {
         let message = misfit("reshape", &[X, "[2, 2]:int64"], &[level]);
         assert!(message.contains("6 is not 4"), "{message}");
     }
+}
+
+/// Strings are arguments and results as nested tuples.
+#[test]
+fn strings_are_arguments_and_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &str, more: &[&str]| {
+        let args = ["run", "tests/onnx/misfits/words.onnx", "--exec-mode", "reference", "--arg", words];
+        hammock(root(), &[&args, more].concat())
+    };
+    let words = r#"("a b", "", "größer c")"#;
+    let shown = stdout(run(words, &[]));
+    for part in ["0.0: \"a b!\"\n", "1.0.0: \"a\"\n", "1.2.1: \"c\"\n", "2: int64[3]\n[2 0 2]"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let file = folder.path().join("out.npz");
+    stdout(run(words, &["--output", file.to_str().unwrap()]));
+    // The archive is not compressed.
+    let written = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+    assert!(written.contains("{'descr': '<U6', 'fortran_order': False, 'shape': (3, 2), }"), "{written}");
+    for (words, said) in [
+        ("[1, 2]:float32", "a tensor of strings must be nested tuples of equal length"),
+        (r#"("a", ("b", "c"))"#, "a tensor of strings must be nested tuples of equal length"),
+    ] {
+        let output = run(words, &[]);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && message.contains(said), "{message}");
+    }
+}
+
+/// Optional inputs may be `null`.
+#[test]
+fn optional_inputs_are_values_or_null() {
+    let run = |given: &str| {
+        hammock(root(), &["run", "tests/onnx/misfits/optional.onnx", "--exec-mode", "reference", "--arg", given])
+    };
+    assert!(stdout(run("[1, 2]:float32")).contains("0: true (bool)"));
+    let output = run("null");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && message.contains("[E0502]"), "{message}");
 }
 
 /// An initializer that is also an input is a constant, unless a call overrides it: by name, among weights, or with an

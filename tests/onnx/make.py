@@ -146,6 +146,116 @@ def sequences():
 
 
 @writes_models
+def sequence_values():
+    """Sequences that are known while the model is imported, and those at run time: a position, the sizes of parts or
+    the sequence itself is an input."""
+    def node(op, inputs, outputs, **attributes):
+        return h.make_node(op, inputs.split(), outputs.split(), **attributes)
+    info = lambda name: h.make_tensor_value_info(name, FLOAT, None)
+    scale = h.make_graph([h.make_node("Mul", ["value", "by"], ["scaled"])], "scale", [info("value"), info("by")], [info("scaled")])
+    nodes = [
+        node("SequenceEmpty", "", "empty"), node("SequenceInsert", "empty x", "one"), node("SequenceInsert", "one y zero", "two"),
+        node("SequenceInsert", "two x minus", "three"), node("SequenceErase", "three one_", "pair"), node("SequenceLength", "three", "length"),
+        node("SequenceMap", "three factor", "mapped", body=scale), node("SequenceAt", "mapped minus", "last"),
+        node("ConcatFromSequence", "mapped", "joined", axis=1), node("ConcatFromSequence", "pair", "stacked", axis=-1, new_axis=1),
+        node("SplitToSequence", "x two_", "halves", axis=-1), node("SequenceAt", "halves one_", "half"),
+        node("SplitToSequence", "x", "rows", axis=0, keepdims=0), node("ConcatFromSequence", "rows", "flat", axis=0),
+        node("SplitToSequence", "x", "columns", axis=1), node("SequenceAt", "columns at", "column"),
+        node("SequenceInsert", "columns column at", "more"), node("SequenceErase", "more", "fewer"), node("ConcatFromSequence", "more", "wide", axis=1),
+        node("SequenceLength", "fewer", "count"), node("SplitToSequence", "x sizes", "parts", axis=1), node("ConcatFromSequence", "parts", "again", axis=1),
+        node("SequenceInsert", "given x", "longer"), node("SequenceAt", "longer at", "chosen"), node("ConcatFromSequence", "longer", "all", axis=0, new_axis=1),
+    ]
+    inputs = [h.make_tensor_value_info(*v) for v in [("x", FLOAT, [2, 6]), ("y", FLOAT, [2, 6]), ("at", INT64, []), ("sizes", INT64, ["k"])]]
+    inputs.append(h.make_tensor_sequence_value_info("given", FLOAT, ["a", "b"]))
+    kinds = {"length": INT64, "count": INT64}
+    tensors = ["length", "last", "joined", "stacked", "half", "flat", "column", "wide", "count", "again", "chosen", "all"]
+    outputs = [h.make_tensor_value_info(n, kinds.get(n, FLOAT), None) for n in tensors]
+    outputs += [h.make_tensor_sequence_value_info(n, FLOAT, None) for n in ["pair", "parts"]]
+    weights = {"zero": np.int64(0), "one_": np.int64(1), "two_": np.int64(2), "minus": np.int64(-1), "factor": np.float32(-2)}
+    graph = h.make_graph(nodes, "sequence_values", inputs, outputs, [tensor(n, v) for n, v in weights.items()])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8, producer_name="tests"), "sequence_values.onnx")
+    session = onnxruntime.InferenceSession("sequence_values.onnx", providers=["CPUExecutionProvider"])
+    x, y, given = random(1, 2, 6), random(2, 2, 6), [random(3, 2, 6), random(4, 2, 6)]
+    feed = {"x": x, "y": y, "at": np.array(-2), "sizes": np.int64([1, 0, 5]), "given": given}
+    results = session.run(None, feed)
+    arrays = {}
+    for at, result in enumerate(results):
+        arrays |= {f"{at}.{k}": part for k, part in enumerate(result)} if isinstance(result, list) else {str(at): result}
+    np.savez("sequence_values.inputs.npz", **{str(i): v for i, v in enumerate([x, y, np.array(-2), np.int64([1, 0, 5]), *given])})
+    np.savez("sequence_values.expected.npz", **arrays)
+
+
+@writes_models
+def strings():
+    """Strings are constants of the model and looked up at run time."""
+    def node(op, inputs, outputs, **attributes):
+        return h.make_node(op, inputs.split(), outputs.split(), **attributes)
+    nodes = [
+        node("ArgMax", "x", "class", axis=1, keepdims=0), node("Gather", "labels class", "label"), node("Equal", "label cat", "is_cat"),
+        node("StringConcat", "label suffix", "plural"), node("Equal", "plural cats", "is_plural"), node("Unsqueeze", "plural first", "row"),
+        node("StringNormalizer", "row", "upper", case_change_action="UPPER", locale="C", stopwords=["dogs"]), node("Equal", "upper upper_cats", "is_upper"),
+        node("Constant", "", "sentences", value_strings=["a bird in the hand", "", " two  birds "]),
+        node("StringSplit", "sentences", "words counts"), node("Gather", "words zero", "first_words", axis=1), node("Equal", "first_words two", "is_two"),
+        node("Cast", "numbers", "parsed", to=FLOAT), node("Cast", "class", "digits", to=TensorProto.STRING), node("Equal", "digits one", "is_one"),
+        node("Cast", "x", "texts", to=TensorProto.STRING), node("Cast", "texts", "exact", to=FLOAT),
+        node("Concat", "label labels", "every", axis=0), node("Reshape", "every column", "tall"), node("Squeeze", "tall last", "flat"), node("Equal", "flat cat", "cats_of_all"),
+    ]
+    weights = {"zero": np.int64(0), "first": np.int64([0]), "last": np.int64([1]), "column": np.int64([-1, 1])}
+    texts = {"labels": ["cat", "dog", "größer als ein Hund"], "cat": "cat", "suffix": ["s"], "cats": ["cats"], "upper_cats": [["CATS"]],
+             "numbers": ["1.5", "-INF", "3e2"], "one": "1", "two": "two"}
+    initializers = [tensor(n, v) for n, v in weights.items()]
+    for name, text in texts.items():
+        array = np.array(text, dtype=object)
+        initializers.append(h.make_tensor(name, TensorProto.STRING, array.shape, [t.encode() for t in array.ravel()]))
+    kinds = {"counts": INT64, "parsed": FLOAT, "exact": FLOAT}
+    names = ["is_cat", "is_plural", "is_upper", "counts", "is_two", "parsed", "is_one", "exact", "cats_of_all"]
+    outputs = [h.make_tensor_value_info(n, kinds.get(n, BOOL), None) for n in names]
+    graph = h.make_graph(nodes, "strings", [h.make_tensor_value_info("x", FLOAT, [4, 3])], outputs, initializers)
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 20)], ir_version=9, producer_name="tests"), "strings.onnx")
+    record("strings", np.float32([[1, 0, 0.25], [0, 2, 1], [0, 0.5, 0.75], [3, 1, 2]]))
+
+
+@writes_models
+def random_numbers():
+    """The results are those of numpy: other implementations have other numbers."""
+    def mixed(state):
+        hash = np.uint64(state)
+        hash = (hash ^ (hash >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        hash = (hash ^ (hash >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return hash ^ (hash >> np.uint64(31))
+
+    def uniform(count, seed, stream=0, digits=24):
+        increment = np.uint64(0x9E3779B97F4A7C15)
+        start = mixed((np.uint64(seed) ^ mixed(np.uint64(stream) + increment)) + increment)
+        hashes = mixed(np.arange(count, dtype=np.uint64) * increment + start)
+        return (hashes >> np.uint64(64 - digits)).astype(np.float64) * 0.5**digits
+
+    def normal(count, seed):
+        return np.sqrt(-2 * np.log(1 - uniform(count, seed))) * np.cos(2 * np.pi * uniform(count, seed, 1))
+
+    with np.errstate(over="ignore"):
+        bits = lambda seed: int(np.float32(seed).view(np.uint32))
+        x = np.full((3, 4), 0.25, np.float32)
+        logits = np.log(np.float32([[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]]) + np.float32(1e-30))
+        gumbel = -np.log(-np.log(uniform(30, bits(5)) + 0.5**25)).reshape(2, 5, 3)
+        results = [
+            uniform(6, bits(1.5)).reshape(2, 3).astype(np.float32) * 4 - 1, (normal(8, bits(2)) * 3 + 10).reshape(2, 4).astype(np.float32),
+            uniform(12, 1 << 32, digits=53).reshape(3, 4), normal(12, 2 << 32).reshape(3, 4).astype(np.float32),
+            uniform(12, bits(4)).reshape(3, 4) < 0.25, (logits[:, None] + gumbel).argmax(2).astype(np.int32),
+        ]
+    nodes = [
+        h.make_node("RandomUniform", [], ["uniform"], seed=1.5, shape=[2, 3], low=-1.0, high=3.0),
+        h.make_node("RandomNormal", [], ["normal"], seed=2.0, shape=[2, 4], mean=10.0, scale=3.0),
+        h.make_node("RandomUniformLike", ["x"], ["like"], dtype=TensorProto.DOUBLE), h.make_node("RandomNormalLike", ["x"], ["noise"]),
+        h.make_node("Bernoulli", ["x"], ["coin"], seed=4.0, dtype=BOOL), h.make_node("Multinomial", ["logits"], ["drawn"], seed=5.0, sample_size=5),
+    ]
+    kinds = [FLOAT, FLOAT, TensorProto.DOUBLE, FLOAT, BOOL, INT32]
+    outputs = [(node.output[0], kind, None) for node, kind in zip(nodes, kinds)]
+    model("random_numbers", nodes, [("x", FLOAT, ["n", 4]), ("logits", FLOAT, [2, 3])], outputs)
+    record_results("random_numbers", [x, logits.astype(np.float32)], results)
+
+
+@writes_models
 def cnn():
     nodes = [
         h.make_node("Conv", ["x", "w1", "b1"], ["c1"], "/stem/Conv", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]),
@@ -858,7 +968,18 @@ def bad():
                        h.make_node("Softmax", ["x"], ["z"], axis=7)], x, y)
     model("bad/unsupported", [h.make_node("NoSuchOp", ["x"], ["a"], "/a"), h.make_node("NoSuchOp", ["a"], ["b"], "/b"),
                               h.make_node("Other", ["b"], ["y"], domain="com.example")], x, y, domains=["com.example"])
-    model("bad/strings", add, x + [("words", TensorProto.STRING, [2])], y, {"w": random(1, 3)})
+    model("bad/strings", [h.make_node("Add", ["x", "words"], ["y"], "/add")], x + [("words", TensorProto.STRING, [2])], y)
+    construct, at = h.make_node("SequenceConstruct", ["x", "x", "x"], ["s"], "/construct"), {"at": np.array(5)}
+    model("bad/sequence", [construct, h.make_node("Relu", ["s"], ["y"], "/relu")], x, y)
+    model("bad/sequence_index", [construct, h.make_node("SequenceAt", ["s", "at"], ["y"], "/at")], x, y, at)
+    model("bad/not_a_sequence", [h.make_node("SequenceAt", ["x", "at"], ["y"], "/at")], x, y, at)
+    model("bad/sequence_type", [construct, h.make_node("SequenceInsert", ["s", "at"], ["t"], "/insert"),
+                                h.make_node("SequenceAt", ["t", "at"], ["y"])], x, y, at)
+    model("bad/sequence_shapes", [h.make_node("SequenceConstruct", ["x", "at"], ["s"]),
+                                  h.make_node("ConcatFromSequence", ["s"], ["y"], "/join", axis=0)], x, y, {"at": random(1, 2, 2)})
+    model("bad/sequence_output", [construct], x, [("s", FLOAT, [2, 3])])
+    model("bad/no_element", [h.make_node("Optional", [], ["o"], type=h.make_tensor_type_proto(FLOAT, [2, 3])),
+                             h.make_node("OptionalGetElement", ["o"], ["y"], "/get")], x, y)
     model("bad/recursive", [h.make_node("F", ["x"], ["y"], "/f", domain="own")], x, y, domains=["own"], functions=[
         h.make_function("own", "F", ["a"], ["b"], [h.make_node("F", ["a"], ["b"], domain="own")],
                         [h.make_opsetid("own", 1)])])
@@ -960,6 +1081,18 @@ def misfits():
         one(f"pad_{mode}_constant", "Pad", [x, "p"], weights={"p": np.array([2, 0, 2, 0])}, mode=mode)
     one("loss", "NegativeLogLikelihoodLoss", [x, ints("t", "n")], ignore_index=-100)
     one("conv", "Conv", [image, "w"], weights={"w": np.ones((1, 1, 3), np.float32)})
+    construct = h.make_node("SequenceConstruct", ["x", "x"], ["s"])
+    model("misfits/sequence_at", [construct, h.make_node("SequenceAt", ["s", "i"], ["y"], "/node")], [x, ints("i")], [("y", FLOAT, None)])
+    words = [("words", TensorProto.STRING, ["n"]), ("mark", TensorProto.STRING, []), ("parts", TensorProto.STRING, ["n", None]), ("counts", INT64, ["n"])]
+    marked = [h.make_node("Constant", [], ["bang"], value_string="!"), h.make_node("StringConcat", ["words", "bang"], ["mark"], "/node"),
+              h.make_node("StringSplit", ["words"], ["parts", "counts"])]
+    model("misfits/words", marked, words[:1], [("mark", TensorProto.STRING, ["n"]), *words[2:]], opset=20)
+    optional = h.make_value_info("x", h.make_optional_type_proto(h.make_tensor_type_proto(FLOAT, [2])))
+    graph = h.make_graph([h.make_node("OptionalHasElement", ["x"], ["has"]), h.make_node("OptionalGetElement", ["x"], ["y"], "/node")], "optional",
+                         [optional], [h.make_tensor_value_info("has", BOOL, []), h.make_tensor_value_info("y", FLOAT, [2])])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=9, producer_name="tests"), "misfits/optional.onnx")
+    split = h.make_node("SplitToSequence", ["x", "k"], ["s"], "/node", axis=1)
+    model("misfits/sequence_split", [split, h.make_node("SequenceLength", ["s"], ["y"])], [x, ints("k", "l")], [("y", INT64, [])])
     model("misfits/declared", [h.make_node("Relu", ["x"], ["y"], "/node")], [x], [("y", FLOAT, [2, "m"])])
 
 

@@ -16,6 +16,7 @@ mod kind {
     pub const STRING: i32 = 3;
     pub const FLOATS: i32 = 6;
     pub const INTS: i32 = 7;
+    pub const STRINGS: i32 = 8;
 }
 
 impl<'m> Attributes<'m> {
@@ -80,6 +81,14 @@ impl<'m> Attributes<'m> {
         let Some(attribute) = self.of_kind(name, kind::STRING, "a string")? else { return Ok(default) };
         std::str::from_utf8(&attribute.s)
             .map_err(|_| InferError::new(format!("its attribute `{name}` is not valid UTF-8")))
+    }
+
+    /// Returns a list of strings.
+    pub fn strings(&self, name: &str) -> Result<Option<Vec<String>>> {
+        let Some(attribute) = self.of_kind(name, kind::STRINGS, "a list of strings")? else { return Ok(None) };
+        let strings = attribute.strings.iter().map(|s| std::str::from_utf8(s).map(str::to_owned));
+        let strings = strings.collect::<std::result::Result<_, _>>();
+        strings.map(Some).map_err(|_| InferError::new(format!("its attribute `{name}` is not valid UTF-8")))
     }
 
     /// Returns a tensor attribute.

@@ -5,7 +5,7 @@ use crate::{
     graph::Importer,
     listing::brief,
     node::shown_size,
-    schema::{DimensionValue, TypeProto, ValueInfoProto, type_proto},
+    schema::{DimensionValue, ValueInfoProto, type_proto},
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -18,10 +18,20 @@ impl<'m> Importer<'m> {
     /// at run time.
     pub(crate) fn checked_output(&mut self, output: &'m ValueInfoProto) -> Value {
         let value = self.output(&output.name);
-        let Some(TypeProto { value: Some(type_proto::Value::Tensor(declared)) }) = &output.r#type else { return value };
-        if matches!(value, Value::Broken) {
-            return value;
-        }
+        let declared = match output.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
+            _ if matches!(value, Value::Broken) => return value,
+            Some(type_proto::Value::Tensor(declared)) if declared.elem_type == dtype::STRING => {
+                if matches!(value, Value::Strings(_)) {
+                    return value;
+                }
+                return self.report_declared(output, "it declares strings, its graph computes none");
+            }
+            Some(type_proto::Value::Tensor(declared)) => declared,
+            Some(type_proto::Value::Sequence(_)) if !matches!(value, Value::Sequence(_)) => {
+                return self.report_declared(output, "it declares a sequence, its graph computes none");
+            }
+            _ => return value,
+        };
         let sizes: Option<Vec<Option<i64>>> = declared.shape.as_ref().map(|shape| {
             let size = |dim: &crate::schema::Dimension| match dim.value {
                 // Exporters write unknown dimensions as 0 or -1.
@@ -32,14 +42,15 @@ impl<'m> Importer<'m> {
         });
         match self.check_declared(value, i64::from(declared.elem_type), sizes.as_deref()) {
             Ok(value) => value,
-            Err(error) => {
-                let message =
-                    format!("the output `{}` is not what the model declares: {}", brief(&output.name), error.message);
-                let help = "correct the declaration, or run `onnx.shape_inference` on a model without it";
-                self.report(Diagnostic::error(codes::BAD_ONNX, message).help(help));
-                Value::Broken
-            }
+            Err(error) => self.report_declared(output, &error.message),
         }
+    }
+
+    fn report_declared(&mut self, output: &ValueInfoProto, why: &str) -> Value {
+        let message = format!("the output `{}` is not what the model declares: {why}", brief(&output.name));
+        let help = "correct the declaration, or run `onnx.shape_inference` on a model without it";
+        self.report(Diagnostic::error(codes::BAD_ONNX, message).help(help));
+        Value::Broken
     }
 
     /// Checks a value against its declared type; inserts run-time checks of dynamic dimensions.
@@ -49,6 +60,9 @@ impl<'m> Importer<'m> {
         element: i64,
         sizes: Option<&[Option<i64>]>,
     ) -> Result<Value, InferError> {
+        if let Some(kind) = value.other_kind() {
+            return Err(InferError::new(format!("it declares a tensor of numbers, its graph computes {kind}")));
+        }
         let operand = self.build.operand(&value)?;
         let ty = self.build.tensor(&operand)?;
         if let (Some(held), true) = (ty.dtype, element != 0) {

@@ -6,7 +6,10 @@ use crate::{
     listing::brief,
     model::damaged,
     schema::{DimensionValue, GraphProto, TensorProto, TypeProto, ValueInfoProto, type_proto},
-    sparse, tensor,
+    sequence::{Element, OptionalType, OptionalValue, Sequence},
+    sparse,
+    strings::Strings,
+    tensor,
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -38,8 +41,8 @@ impl<'m> Importer<'m> {
         let inputs = || graph.input.iter().filter(|input| is_input(&input.name));
         self.parameters = inputs().map(|input| self.names.intern_parameter(&input.name)).collect();
         for input in inputs() {
-            let value = match self.parameter_type(input) {
-                Ok((ty, element)) => self.parameter(&input.name, ty, element),
+            let value = match self.input_value(input) {
+                Ok(value) => value,
                 Err(error) => {
                     self.report(error);
                     Value::Broken
@@ -69,31 +72,66 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn parameter(&mut self, name: &str, ty: Type, element: ElementType) -> Value {
+    fn new_parameter(&mut self, name: &str, ty: Type) -> Operand {
         let name = self.names.intern_parameter(name);
         let var = self.build.function.new_var(name, ty, false, hammock_diagnostics::Span::NONE);
         self.build.function.lambda.params.push(var);
-        Value::of(Operand::Var(var), element)
+        Operand::Var(var)
+    }
+
+    fn parameter(&mut self, name: &str, ty: Type, element: ElementType) -> Value {
+        Value::of(self.new_parameter(name, ty), element)
+    }
+
+    /// Defines an input as a parameter: a tensor, or a sequence or optional value, whose types are checked where their
+    /// tensors are used.
+    fn input_value(&mut self, input: &'m ValueInfoProto) -> Result<Value, Diagnostic> {
+        let element = |ty: Option<&TypeProto>, of: &str| {
+            Element::declared(ty).map_err(|what| unsupported(input, &format!("{of} of {what}")))
+        };
+        let nested = |ty: &'m type_proto::Element| ty.elem_type.as_ref().and_then(|ty| ty.value.as_ref());
+        Ok(match input.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
+            Some(type_proto::Value::Sequence(sequence)) => {
+                let element = element(sequence.elem_type.as_ref(), "a sequence")?;
+                Value::Sequence(Sequence::Dynamic(self.new_parameter(&input.name, Type::Any), element))
+            }
+            Some(type_proto::Value::Optional(optional)) => {
+                let ty = match nested(optional) {
+                    Some(type_proto::Value::Sequence(sequence)) => {
+                        OptionalType::Sequence(element(sequence.elem_type.as_ref(), "an optional sequence")?)
+                    }
+                    _ => OptionalType::Tensor(element(optional.elem_type.as_ref(), "an optional")?),
+                };
+                Value::Optional(OptionalValue::Dynamic(self.new_parameter(&input.name, Type::Any), ty))
+            }
+            Some(type_proto::Value::Tensor(tensor)) if tensor.elem_type == dtype::STRING => {
+                let dims = self.input_dims(input)?;
+                let known = dims.into_iter().map(|dim| dim.as_int().map(PrimExpr::int64)).collect();
+                Value::Strings(Strings::Dynamic(self.new_parameter(&input.name, Type::Any), known))
+            }
+            _ => {
+                let (ty, element) = self.parameter_type(input)?;
+                self.parameter(&input.name, ty, element)
+            }
+        })
     }
 
     fn parameter_type(&mut self, input: &'m ValueInfoProto) -> Result<(Type, ElementType), Diagnostic> {
-        let unsupported = |what: &str| {
-            let message = format!("the input `{}` is {what}, which is not supported", brief(&input.name));
-            Diagnostic::error(codes::ONNX_UNSUPPORTED, message)
-        };
         let tensor = match &input.r#type {
             Some(TypeProto { value: Some(type_proto::Value::Tensor(tensor)) }) => tensor,
             Some(TypeProto { value: Some(type_proto::Value::Sequence(_)) }) => {
-                return Err(unsupported("a sequence"));
+                return Err(unsupported(input, "a sequence with a default value"));
             }
-            Some(TypeProto { value: Some(type_proto::Value::Map(_)) }) => return Err(unsupported("a map")),
-            Some(TypeProto { value: Some(type_proto::Value::Optional(_)) }) => return Err(unsupported("optional")),
-            Some(TypeProto { value: Some(_) }) => return Err(unsupported("a sparse tensor")),
+            Some(TypeProto { value: Some(type_proto::Value::Optional(_)) }) => {
+                return Err(unsupported(input, "optional with a default value"));
+            }
+            Some(TypeProto { value: Some(type_proto::Value::Map(_)) }) => return Err(unsupported(input, "a map")),
+            Some(TypeProto { value: Some(_) }) => return Err(unsupported(input, "a sparse tensor")),
             _ => return Err(damaged(format!("the input `{}` has no type", brief(&input.name)))),
         };
         let number = i64::from(tensor.elem_type);
         let element = ElementType::of(number);
-        let element = element.ok_or_else(|| unsupported(&format!("a tensor of {}", dtype::name(number))))?;
+        let element = element.ok_or_else(|| unsupported(input, &format!("a tensor of {}", dtype::name(number))))?;
         let dtype = element.held;
         let dims = self.input_dims(input)?.into();
         let ty = Type::from(TensorType { shape: TensorShape::Known(dims), dtype: Some(dtype), vdevice: None });
@@ -126,6 +164,15 @@ impl<'m> Importer<'m> {
         let are_inputs = weights.is_none();
         let is_defined = |name: &str| are_inputs && overridden.contains(name);
         for proto in graph.initializer.iter().filter(|proto| !is_defined(&proto.name)) {
+            if proto.data_type == dtype::STRING && !overridden.contains(proto.name.as_str()) {
+                let strings = Strings::read(proto).map(Value::Strings);
+                let value = strings.unwrap_or_else(|why| {
+                    self.report(bad_tensor(proto, &why.message));
+                    Value::Broken
+                });
+                self.define(&proto.name, value);
+                continue;
+            }
             let value = match self.read_tensor(proto) {
                 Ok(tensor) if overridden.contains(proto.name.as_str()) => {
                     self.default_value(graph, proto, tensor, weights)
@@ -232,7 +279,7 @@ impl<'m> Importer<'m> {
 
     /// Returns a result as a variable that is visible outside the dataflow block.
     fn bind_result(&mut self, value: &Value) -> Result<Operand, hammock_ir::relax::InferError> {
-        let operand = self.build.operand(value)?;
+        let operand = self.build.any_operand(value)?;
         let operand = match operand {
             Operand::Var(_) => operand,
             other => {
@@ -253,11 +300,12 @@ pub(crate) fn initializer_names(graph: &GraphProto) -> impl Iterator<Item = &str
     graph.initializer.iter().map(|tensor| tensor.name.as_str()).chain(sparse)
 }
 
+fn unsupported(input: &ValueInfoProto, what: &str) -> Diagnostic {
+    let message = format!("the input `{}` is {what}, which is not supported", brief(&input.name));
+    Diagnostic::error(codes::ONNX_UNSUPPORTED, message)
+}
+
 fn bad_tensor(proto: &TensorProto, why: &str) -> Diagnostic {
     let name = brief(&proto.name);
-    if proto.data_type == dtype::STRING {
-        let message = format!("the initializer `{name}` holds strings, which are not supported");
-        return Diagnostic::error(codes::ONNX_UNSUPPORTED, message);
-    }
     damaged(format!("the initializer `{name}`: {why}"))
 }

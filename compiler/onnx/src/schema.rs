@@ -105,21 +105,28 @@ pub struct TypeProto {
 }
 
 pub mod type_proto {
-    use super::{Bytes, TensorShapeProto};
+    use super::{Bytes, TensorShapeProto, TypeProto};
 
     #[derive(Clone, PartialEq, prost::Oneof)]
     pub enum Value {
         #[prost(message, tag = "1")]
         Tensor(Tensor),
+        #[prost(message, tag = "4")]
+        Sequence(Box<Element>),
+        #[prost(message, tag = "9")]
+        Optional(Box<Element>),
         /// Unsupported types, decoded to name them in messages.
-        #[prost(bytes = "bytes", tag = "4")]
-        Sequence(Bytes),
         #[prost(bytes = "bytes", tag = "5")]
         Map(Bytes),
         #[prost(bytes = "bytes", tag = "8")]
         SparseTensor(Bytes),
-        #[prost(bytes = "bytes", tag = "9")]
-        Optional(Bytes),
+    }
+
+    /// `TypeProto.Sequence` and `TypeProto.Optional`.
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Element {
+        #[prost(message, optional, tag = "1")]
+        pub elem_type: Option<TypeProto>,
     }
 
     #[derive(Clone, PartialEq, prost::Message)]

@@ -1,6 +1,10 @@
 //! Values of the graph's names.
 
-use crate::known_tensor::KnownTensor;
+use crate::{
+    known_tensor::KnownTensor,
+    sequence::{OptionalValue, Sequence},
+    strings::Strings,
+};
 use hammock_ir::relax::Operand;
 use hammock_tools::ElementType;
 
@@ -13,6 +17,12 @@ pub enum Value {
     Narrow(Operand, ElementType),
     /// Small tensor with known elements.
     Known(KnownTensor),
+    /// Tensor of strings.
+    Strings(Strings),
+    /// Sequence of values.
+    Sequence(Sequence),
+    /// Optional value that is absent, or only known at run time.
+    Optional(OptionalValue),
     /// Result of a node with an error that was reported already.
     Broken,
 }
@@ -28,6 +38,16 @@ impl Value {
         match self {
             Value::Narrow(_, element) => Some(*element),
             _ => None,
+        }
+    }
+
+    /// Returns what the value is, for messages, unless it is a tensor of numbers.
+    pub fn other_kind(&self) -> Option<&'static str> {
+        match self {
+            Value::Strings(_) => Some("a tensor of strings"),
+            Value::Sequence(_) => Some("a sequence"),
+            Value::Optional(_) => Some("optional"),
+            Value::Operand(_) | Value::Narrow(..) | Value::Known(_) | Value::Broken => None,
         }
     }
 }

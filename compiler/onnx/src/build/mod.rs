@@ -4,7 +4,11 @@ mod broadcast_dims;
 pub mod nested;
 mod store_row;
 
-use crate::{known_tensor::KnownTensor, value::Value};
+use crate::{
+    known_tensor::KnownTensor,
+    sequence::{OptionalValue, Sequence},
+    value::Value,
+};
 use broadcast_dims::{JointDims, UnifiedOperands, unify_dims};
 use hammock_diagnostics::Span;
 use hammock_ir::{
@@ -152,7 +156,25 @@ impl Builder {
                 Some(constant) => Ok(constant),
                 None => self.computed(known),
             },
+            Value::Strings(_) | Value::Sequence(_) | Value::Optional(_) => {
+                let kind = value.other_kind().unwrap_or_default();
+                Err(InferError::new(format!("an input is {kind}, where a tensor of numbers is expected")))
+            }
             Value::Broken => Err(InferError::new("an input has an error")),
+        }
+    }
+
+    /// Returns a value of any kind as an operand.
+    pub fn any_operand(&mut self, value: &Value) -> Result<Operand, InferError> {
+        match value {
+            Value::Sequence(Sequence::Known(values, _)) => {
+                Ok(Operand::Tuple(values.iter().map(|value| self.any_operand(value)).collect::<Result<_, _>>()?))
+            }
+            Value::Sequence(sequence) => self.sequence_operand(sequence),
+            Value::Strings(strings) => self.strings_operand(strings),
+            Value::Optional(OptionalValue::Absent) => self.call("null_value", Vec::new(), &[]),
+            Value::Optional(OptionalValue::Dynamic(operand, _)) => Ok(operand.clone()),
+            tensor => self.operand(tensor),
         }
     }
 

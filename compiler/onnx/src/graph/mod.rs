@@ -48,6 +48,8 @@ pub struct Importer<'m> {
     pub defaults: Vec<String>,
     /// Tensors read so far, by the address of their messages.
     pub tensors: FxHashMap<*const TensorProto, Tensor>,
+    /// Number of nodes with random numbers that have no seed.
+    pub unseeded_nodes: u64,
     frames: Vec<Frame<'m>>,
     /// Functions whose bodies are being imported.
     active: FxHashSet<*const FunctionProto>,
@@ -110,6 +112,7 @@ impl<'m> Importer<'m> {
             parameters: Vec::new(),
             defaults: Vec::new(),
             tensors: FxHashMap::default(),
+            unseeded_nodes: 0,
             frames: vec![frame],
             active: FxHashSet::default(),
             listing: Listing::default(),
@@ -278,8 +281,9 @@ impl<'m> Importer<'m> {
         ops::attribute_schema::check_attributes(op, opset, proto.attribute.iter().map(|a| a.name.as_str()))?;
         let outputs = proto.output.len();
         let narrow = inputs.iter().flatten().find_map(Value::narrow);
+        let import = op.import_of(&inputs);
         let mut node = Node { importer: self, attrs, opset, inputs, outputs };
-        let Outputs(mut values) = (op.import)(&mut node)?;
+        let Outputs(mut values) = import(&mut node)?;
         if let Some(element) = narrow {
             values = ops::narrow(op, values, element)?;
         }

@@ -1,6 +1,6 @@
 //! Conversions between element types.
 
-use super::{Op, Result, op};
+use super::{Op, Result, op, strings};
 use crate::{
     dtype,
     node::{self, Node},
@@ -15,25 +15,36 @@ use hammock_tools::ElementType;
 
 pub const OPS: &[Op] = &[
     op("BitCast", bit_cast).attributes("to"),
-    op("Cast", cast).handles_sub_byte().attributes("round_mode@24 saturate@19 to"),
+    op("Cast", cast)
+        .on_strings(|n| {
+            let to = target(n)?;
+            strings::cast(n, to)
+        })
+        .handles_sub_byte()
+        .attributes("round_mode@24 saturate@19 to"),
     op("CastLike", cast_like).handles_sub_byte().attributes("round_mode@24 saturate@19"),
 ];
 
 fn cast(n: &mut Node) -> Result {
-    let to = match n.opset {
+    let to = target(n)?;
+    if to == i64::from(dtype::STRING) {
+        return strings::cast_numbers(n);
+    }
+    let element = n.element_type(to)?;
+    convert(n, element)
+}
+
+/// Returns the code of the type that `Cast` converts to.
+fn target(n: &Node) -> node::Result<i64> {
+    match n.opset {
         // Before version 6, the attribute is the name of the type: `FLOAT`.
         ..6 => {
             let name = n.attrs.str_or("to", "")?;
             let number = dtype::number(name);
-            number.ok_or_else(|| InferError::new(format!("its attribute `to` is `{name}`, which is not a type")))?
+            number.ok_or_else(|| InferError::new(format!("its attribute `to` is `{name}`, which is not a type")))
         }
-        _ => match n.attrs.int("to")? {
-            Some(to) => to,
-            None => return n.error("its attribute `to` is missing"),
-        },
-    };
-    let element = n.element_type(to)?;
-    convert(n, element)
+        _ => n.attrs.int("to")?.ok_or_else(|| InferError::new("its attribute `to` is missing")),
+    }
 }
 
 fn cast_like(n: &mut Node) -> Result {

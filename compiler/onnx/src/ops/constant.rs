@@ -1,7 +1,14 @@
 //! Constants and generators.
 
 use super::{Op, Result, dynamic_shape, op};
-use crate::{known_tensor::KnownTensor, node::Node, tensor, value::Value};
+use crate::{
+    dtype,
+    known_tensor::KnownTensor,
+    node::{self, Node},
+    strings::Strings,
+    tensor,
+    value::Value,
+};
 use hammock_ir::{
     PrimExpr, Tensor,
     relax::{Constant, InferError, Operand},
@@ -20,6 +27,9 @@ pub const OPS: &[Op] = &[
 fn constant(n: &mut Node) -> Result {
     let floats = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
     let failed = |e: hammock_runtime::value::TensorError| InferError::new(e.to_string());
+    if let Some(strings) = constant_strings(n)? {
+        return Ok(Value::Strings(strings).into());
+    }
     let tensor = if let Some(proto) = n.attrs.tensor("value") {
         let tensor = n.importer.read_tensor(proto).map_err(InferError::new)?;
         return Ok(tensor::value(proto, tensor).into());
@@ -34,9 +44,21 @@ fn constant(n: &mut Node) -> Result {
     } else if let Some(values) = n.attrs.ints("value_ints")? {
         Tensor::from_slice(&[values.len() as i64], &values).map_err(failed)?
     } else {
-        return n.error("it has no value that is supported: a tensor of numbers, numbers");
+        return n.error("it has no value that is supported: a tensor, numbers, strings");
     };
     Ok(Value::Operand(Operand::Const(Constant::new(tensor))).into())
+}
+
+fn constant_strings(n: &Node) -> node::Result<Option<Strings>> {
+    if let Some(proto) = n.attrs.tensor("value").filter(|proto| proto.data_type == dtype::STRING) {
+        return Strings::read(proto).map(Some);
+    }
+    if n.attrs.has("value_string") {
+        return Strings::known(&[], &[n.attrs.str_or("value_string", "")?]).map(Some);
+    }
+    let Some(texts) = n.attrs.strings("value_strings")? else { return Ok(None) };
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    Strings::known(&[texts.len() as i64], &texts).map(Some)
 }
 
 fn constant_of_shape(n: &mut Node) -> Result {

@@ -1,6 +1,6 @@
 //! Elementwise arithmetic, comparisons and logic.
 
-use super::{Op, Result, op};
+use super::{Op, Result, op, strings};
 use crate::{
     fold::{self, FoldOp},
     known_tensor::KnownTensor,
@@ -29,7 +29,9 @@ pub const OPS: &[Op] = &[
     op("Cos", |n| unary(n, "cos")),
     op("Cosh", |n| unary(n, "cosh")),
     op("Div", |n| binary(n, "divide", Some(FoldOp::Div))).attributes("axis@-6 broadcast@-6 consumed_inputs@-5"),
-    op("Equal", |n| binary(n, "equal", Some(FoldOp::Equal))).attributes("axis@-6 broadcast@-6"),
+    op("Equal", |n| binary(n, "equal", Some(FoldOp::Equal)))
+        .on_strings(strings::equal)
+        .attributes("axis@-6 broadcast@-6"),
     op("Erf", |n| unary(n, "erf")),
     op("Exp", |n| unary(n, "exp")).attributes("consumed_inputs@-5"),
     op("Floor", |n| unary_float(n, "floor", f64::floor)).attributes("consumed_inputs@-5"),

@@ -1,6 +1,6 @@
 //! Indexing: gather, scatter, arg-reductions, scans.
 
-use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
+use super::{Op, Result, activation::axis_attr, dynamic_shape, op, strings};
 use crate::node::Node;
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
@@ -9,7 +9,7 @@ pub const OPS: &[Op] = &[
     op("ArgMin", |n| arg(n, "argmin")).attributes("axis keepdims select_last_index@12"),
     op("CumProd", |n| cumulative(n, "cumprod")).attributes("exclusive reverse"),
     op("CumSum", |n| cumulative(n, "cumsum")).attributes("exclusive reverse"),
-    op("Gather", gather).moves_elements().attributes("axis"),
+    op("Gather", gather).on_strings(strings::gather).moves_elements().attributes("axis"),
     op("GatherElements", gather_elements).moves_elements().attributes("axis"),
     op("GatherND", gather_nd).moves_elements().attributes("batch_dims@12"),
     op("NonZero", nonzero),

@@ -21,10 +21,12 @@ mod legacy_broadcast;
 mod linear;
 mod loss;
 mod norm;
+mod optional;
 mod pad;
 mod pool;
 mod pool_indices;
 mod quantize;
+mod random;
 mod rearrange;
 mod recurrent;
 mod recurrent_activation;
@@ -32,9 +34,11 @@ mod reduce;
 mod resample;
 mod resize;
 mod select;
+mod sequence;
 mod shape;
 mod signal;
 mod stateful;
+mod strings;
 mod vision;
 mod windows;
 
@@ -65,6 +69,8 @@ pub struct Op {
     attributes: &'static str,
     sub_byte: SubByte,
     pub(crate) import: Import,
+    /// Import function for nodes with string inputs; `None` if they are not supported.
+    strings: Option<Import>,
 }
 
 /// How an operator treats sub-byte elements, which are stored in a wider dtype.
@@ -80,7 +86,7 @@ enum SubByte {
 
 /// Declares an operator of the standard domain, without attributes and sub-byte elements.
 const fn op(name: &'static str, import: Import) -> Op {
-    Op { domain: "", name, attributes: "", sub_byte: SubByte::Rejected, import }
+    Op { domain: "", name, attributes: "", sub_byte: SubByte::Rejected, import, strings: None }
 }
 
 impl Op {
@@ -92,6 +98,17 @@ impl Op {
     /// Sets the attributes.
     const fn attributes(self, attributes: &'static str) -> Op {
         Op { attributes, ..self }
+    }
+
+    /// Sets the import function for nodes with string inputs.
+    const fn on_strings(self, import: Import) -> Op {
+        Op { strings: Some(import), ..self }
+    }
+
+    /// Returns the import function for these inputs.
+    pub(crate) fn import_of(&self, inputs: &[Option<Value>]) -> Import {
+        let has_strings = inputs.iter().flatten().any(|value| matches!(value, Value::Strings(_)));
+        self.strings.filter(|_| has_strings).unwrap_or(self.import)
     }
 
     /// States that the import function considers sub-byte elements.
@@ -120,18 +137,22 @@ const FAMILIES: &[&[Op]] = &[
     linear::OPS,
     loss::OPS,
     norm::OPS,
+    optional::OPS,
     pad::OPS,
     pool::OPS,
     pool_indices::OPS,
     quantize::OPS,
+    random::OPS,
     rearrange::OPS,
     recurrent::OPS,
     reduce::OPS,
     resize::OPS,
     select::OPS,
+    sequence::OPS,
     shape::OPS,
     signal::OPS,
     stateful::OPS,
+    strings::OPS,
     vision::OPS,
 ];
 

@@ -1,6 +1,6 @@
 //! Data movement: transpose, concat, split, slice, tile.
 
-use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
+use super::{Op, Result, activation::axis_attr, dynamic_shape, op, strings};
 use crate::{
     fold::indices_of,
     known_tensor::KnownTensor,
@@ -11,7 +11,7 @@ use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("Concat", concat).moves_elements().attributes("axis"),
+    op("Concat", concat).on_strings(strings::concat).moves_elements().attributes("axis"),
     op("DepthToSpace", depth_to_space).moves_elements().attributes("blocksize mode@11"),
     op("ReverseSequence", reverse_sequence).attributes("batch_axis time_axis"),
     op("Slice", slice).moves_elements().attributes("axes@-9 ends@-9 starts@-9"),
@@ -51,14 +51,8 @@ fn transpose_known(x: &KnownTensor, axes: &[usize]) -> Option<KnownTensor> {
 fn concat(n: &mut Node) -> Result {
     let axis = n.attrs.int_or("axis", if n.opset < 4 { 1 } else { 0 })?;
     let known: Option<Vec<KnownTensor>> = (0..n.inputs.len()).map(|at| n.known(at)).collect();
-    if let Some(known) = known
-        && known.iter().all(|x| x.shape.len() == 1)
-        && let Some(first) = known.first()
-    {
-        let elements: Vec<PrimExpr> = known.iter().flat_map(|x| x.elements.iter().cloned()).collect();
-        if let Some(known) = KnownTensor::new(&[elements.len() as i64], first.dtype, elements) {
-            return Ok(known.into());
-        }
+    if let Some(known) = known.filter(|known| known.iter().all(|x| x.shape.len() == 1)).and_then(|x| concat_known(&x)) {
+        return Ok(known.into());
     }
     let parts = n.inputs_from(0)?;
     let first = match parts.as_slice() {
@@ -99,6 +93,12 @@ fn concat_sequence(n: &mut Node, first: &Operand, parts: Vec<Operand>, axis: usi
     let joined = n.call("sequence_concat", args)?;
     let others: Vec<_> = dims.into_iter().enumerate().filter(|(other, _)| *other != axis).collect();
     Ok(n.assert_dims(joined, &others)?.into())
+}
+
+/// Concatenates vectors, or stacks scalars.
+pub(super) fn concat_known(parts: &[KnownTensor]) -> Option<KnownTensor> {
+    let elements: Vec<PrimExpr> = parts.iter().flat_map(|x| x.elements.iter().cloned()).collect();
+    KnownTensor::new(&[elements.len() as i64], parts.first()?.dtype, elements)
 }
 
 /// Splits into parts of given sizes, or into equal parts; the last may be smaller.

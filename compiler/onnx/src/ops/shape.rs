@@ -1,25 +1,26 @@
 //! Shapes: `Shape`, `Reshape`, and similar operators.
 
-use super::{Op, Result, dynamic_shape, op};
+use super::{Op, Result, dynamic_shape, op, strings};
 use crate::{
     known_tensor::KnownTensor,
     node::{Node, product},
     value::Value,
 };
-use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
     op("Expand", expand).moves_elements(),
-    op("Flatten", flatten).moves_elements().attributes("axis"),
+    op("Flatten", flatten).on_strings(strings::flatten).moves_elements().attributes("axis"),
     op("Identity", |n| Ok(n.value(0)?.into())).handles_sub_byte(),
-    op("OptionalGetElement", |n| Ok(n.value(0)?.into())),
-    op("OptionalHasElement", has_element),
-    op("Reshape", reshape).moves_elements().attributes("allowzero@14 consumed_inputs@-4 shape@-4"),
+    op("Reshape", reshape)
+        .on_strings(strings::reshape)
+        .moves_elements()
+        .attributes("allowzero@14 consumed_inputs@-4 shape@-4"),
     op("Shape", shape).handles_sub_byte().attributes("end@15 start@15"),
     op("Size", size).handles_sub_byte(),
-    op("Squeeze", squeeze).moves_elements().attributes("axes@-12"),
-    op("Unsqueeze", unsqueeze).moves_elements().attributes("axes@-12"),
+    op("Squeeze", squeeze).on_strings(strings::squeeze).moves_elements().attributes("axes@-12"),
+    op("Unsqueeze", unsqueeze).on_strings(strings::unsqueeze).moves_elements().attributes("axes@-12"),
 ];
 
 fn shape(n: &mut Node) -> Result {
@@ -30,12 +31,6 @@ fn shape(n: &mut Node) -> Result {
     let (start, end) = (bound(n.attrs.int_or("start", 0)?), bound(n.attrs.int_or("end", rank)?));
     let shown = dims.get(start..end).unwrap_or(&[]).to_vec();
     KnownTensor::vector(shown).map_or_else(|| n.error("its input has too many dimensions"), |known| Ok(known.into()))
-}
-
-/// An optional value is present if the input is.
-fn has_element(n: &mut Node) -> Result {
-    let given = PrimExpr::int64(i64::from(n.given(0).is_some()));
-    KnownTensor::new(&[], DType::BOOL, [given]).map_or_else(|| n.error("it has no value"), |known| Ok(known.into()))
 }
 
 fn size(n: &mut Node) -> Result {
