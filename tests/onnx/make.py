@@ -186,6 +186,38 @@ def sequence_values():
 
 
 @writes_models
+def sequence_loops():
+    """Sequences in loops and branches, and outputs of loops whose number of iterations depends on data."""
+    def node(op, inputs, outputs, **attributes):
+        return h.make_node(op, inputs.split(), outputs.split(), **attributes)
+    info = lambda name, kind=FLOAT, shape=None: h.make_tensor_value_info(name, kind, shape)
+    rows = lambda name: h.make_tensor_sequence_value_info(name, FLOAT, None)
+    head = lambda: [info("i", INT64, []), info("go", BOOL, [])]
+    grow = h.make_graph([node("Identity", "go", "on"), node("Cast", "i", "number", to=FLOAT), node("Add", "x number", "row"), node("SequenceInsert", "before row", "after")],
+                        "grow", [*head(), rows("before")], [info("on", BOOL, []), rows("after")])
+    double = h.make_graph([node("Add", "s s", "t"), node("ReduceSum", "t", "sum", keepdims=0), node("Less", "sum most", "on"), node("Slice", "t zero end", "part"), node("Mul", "t t", "square")],
+                          "double", [*head(), info("s")], [info("on", BOOL, []), info("t"), info("square"), info("part")])
+    skip = h.make_graph([node("Identity", "go", "on"), node("Neg", "x", "negative")], "skip", head(), [info("on", BOOL, []), info("negative")])
+    then = h.make_graph([node("SequenceConstruct", "x", "a")], "then", [], [rows("a")])
+    other = h.make_graph([node("SequenceConstruct", "x x", "b")], "other", [], [rows("b")])
+    twice = h.make_graph([node("Add", "e e", "f")], "twice", [info("e")], [info("f")])
+    nodes = [
+        node("SequenceEmpty", "", "empty"), node("Loop", "n  empty", "grown", body=grow), node("ConcatFromSequence", "grown", "stacked", axis=1, new_axis=1),
+        node("SequenceLength", "grown", "length"), node("Loop", " yes x", "final squares parts", body=double), node("Loop", "n no", "none", body=skip),
+        node("If", "choose", "chosen", then_branch=then, else_branch=other), node("ConcatFromSequence", "chosen", "joined", axis=0),
+        node("SequenceMap", "grown", "mapped", body=twice), node("ConcatFromSequence", "mapped", "doubled", axis=0),
+    ]
+    nodes[1].input[:] = ["n", "", "empty"]
+    nodes[4].input[:] = ["", "yes", "x"]
+    inputs = [info("x", FLOAT, [3]), info("n", INT64, []), info("yes", BOOL, []), info("no", BOOL, []), info("choose", BOOL, [])]
+    outputs = [info(name, INT64 if name == "length" else FLOAT) for name in ["stacked", "length", "final", "squares", "parts", "none", "joined", "doubled"]]
+    weights = {"most": np.float32(40), "zero": np.array([0]), "end": np.array([2])}
+    graph = h.make_graph(nodes, "sequence_loops", inputs, outputs, [tensor(n, v) for n, v in weights.items()])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8, producer_name="tests"), "sequence_loops.onnx")
+    record("sequence_loops", np.float32([1, 2, 3]), np.array(12), np.array(True), np.array(False), np.array(False))
+
+
+@writes_models
 def strings():
     """Strings are constants of the model and looked up at run time."""
     def node(op, inputs, outputs, **attributes):

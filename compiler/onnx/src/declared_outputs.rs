@@ -27,7 +27,8 @@ impl<'m> Importer<'m> {
                 return self.report_declared(output, "it declares strings, its graph computes none");
             }
             Some(type_proto::Value::Tensor(declared)) => declared,
-            Some(type_proto::Value::Sequence(_)) if !matches!(value, Value::Sequence(_)) => {
+            // A sequence that a loop returns may have been optional before its first iteration.
+            Some(type_proto::Value::Sequence(_)) if !matches!(value, Value::Sequence(_) | Value::Optional(_)) => {
                 return self.report_declared(output, "it declares a sequence, its graph computes none");
             }
             _ => return value,

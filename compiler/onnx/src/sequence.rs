@@ -5,6 +5,7 @@ use crate::{
     dtype,
     node::shown_size,
     schema::{DimensionValue, TypeProto, type_proto},
+    strings::Strings,
     value::Value,
 };
 use hammock_ir::{
@@ -47,8 +48,153 @@ pub enum OptionalType {
 pub struct Element {
     /// Element type.
     pub ty: Option<ElementType>,
-    /// Dimensions, as far as all tensors have the same; `None` if their rank is unknown.
-    pub dims: Option<Vec<Option<PrimExpr>>>,
+    /// Dimensions.
+    pub dims: Dims,
+}
+
+/// Dimensions of all tensors of a sequence.
+#[derive(Clone, Debug, Default)]
+pub enum Dims {
+    /// There is no tensor yet.
+    #[default]
+    Empty,
+    /// Dimensions that all tensors have, as far as they are the same.
+    Known(Vec<Option<PrimExpr>>),
+    /// Ranks that differ or are unknown.
+    Unranked,
+}
+
+impl Dims {
+    /// Returns the dimensions if the rank is known.
+    pub fn known(&self) -> Option<&[Option<PrimExpr>]> {
+        match self {
+            Dims::Known(dims) => Some(dims),
+            Dims::Empty | Dims::Unranked => None,
+        }
+    }
+
+    fn join(&self, other: &Dims) -> Dims {
+        match (self, other) {
+            (Dims::Empty, dims) | (dims, Dims::Empty) => dims.clone(),
+            (Dims::Known(own), Dims::Known(other)) if own.len() == other.len() => Dims::Known(join_dims(own, other)),
+            _ => Dims::Unranked,
+        }
+    }
+
+    fn is_same(&self, other: &Dims) -> bool {
+        match (self, other) {
+            (Dims::Empty, Dims::Empty) | (Dims::Unranked, Dims::Unranked) => true,
+            (Dims::Known(own), Dims::Known(other)) => is_same_dims(own, other),
+            _ => false,
+        }
+    }
+}
+
+/// Dimensions that two tensors of the same rank share.
+fn join_dims(own: &[Option<PrimExpr>], other: &[Option<PrimExpr>]) -> Vec<Option<PrimExpr>> {
+    let same = |(a, b): (&Option<PrimExpr>, &Option<PrimExpr>)| match (a, b) {
+        (Some(a), Some(b)) if dims::equal(a, b) == Some(true) => Some(a.clone()),
+        _ => None,
+    };
+    own.iter().zip(other).map(same).collect()
+}
+
+fn is_same_dims(own: &[Option<PrimExpr>], other: &[Option<PrimExpr>]) -> bool {
+    own.len() == other.len()
+        && own.iter().zip(join_dims(own, other)).all(|(own, joined)| own.is_some() == joined.is_some())
+}
+
+/// Type of a value at run time that is not a tensor of numbers.
+#[derive(Clone, Debug)]
+pub enum ObjectType {
+    /// Tensor of strings.
+    Strings(Vec<Option<PrimExpr>>),
+    /// Sequence.
+    Sequence(Element),
+    /// Optional value; `None` if nothing is known of it, because it is absent.
+    Optional(Option<OptionalType>),
+}
+
+impl ObjectType {
+    /// Returns the type of a value; `None` for tensors of numbers.
+    pub fn of(value: &Value) -> Option<ObjectType> {
+        Some(match value {
+            Value::Strings(strings) => ObjectType::Strings(strings.dims()),
+            Value::Sequence(sequence) => ObjectType::Sequence(sequence.element().clone()),
+            Value::Optional(OptionalValue::Absent) => ObjectType::Optional(None),
+            Value::Optional(OptionalValue::Dynamic(_, ty)) => ObjectType::Optional(Some(ty.clone())),
+            Value::Operand(_) | Value::Narrow(..) | Value::Known(_) | Value::Broken => return None,
+        })
+    }
+
+    /// Returns a value of this type.
+    pub fn value(&self, operand: Operand) -> Value {
+        match self {
+            ObjectType::Strings(dims) => Value::Strings(Strings::Dynamic(operand, dims.clone())),
+            ObjectType::Sequence(element) => Value::Sequence(Sequence::Dynamic(operand, element.clone())),
+            ObjectType::Optional(None) => Value::Optional(OptionalValue::Absent),
+            ObjectType::Optional(Some(ty)) => Value::Optional(OptionalValue::Dynamic(operand, ty.clone())),
+        }
+    }
+
+    /// Returns the type of values of either type.
+    pub fn join(&self, other: &ObjectType) -> Result<ObjectType, InferError> {
+        use ObjectType::{Optional, Sequence, Strings};
+        let mismatch =
+            || Err(InferError::new("it is a value of one kind in one case and of another kind in the other"));
+        Ok(match (self, other) {
+            (Strings(own), Strings(other)) if own.len() == other.len() => Strings(join_dims(own, other)),
+            (Sequence(own), Sequence(other)) => Sequence(own.join(other)?),
+            (Optional(None), Optional(ty)) | (Optional(ty), Optional(None)) => Optional(ty.clone()),
+            (Optional(None), Sequence(element)) | (Sequence(element), Optional(None)) => {
+                Optional(Some(OptionalType::Sequence(element.clone())))
+            }
+            (
+                Optional(Some(OptionalType::Sequence(own))),
+                Sequence(other) | Optional(Some(OptionalType::Sequence(other))),
+            )
+            | (Sequence(own), Optional(Some(OptionalType::Sequence(other)))) => {
+                Optional(Some(OptionalType::Sequence(own.join(other)?)))
+            }
+            (Optional(Some(OptionalType::Tensor(own))), Optional(Some(OptionalType::Tensor(other)))) => {
+                Optional(Some(OptionalType::Tensor(own.join(other)?)))
+            }
+            _ => return mismatch(),
+        })
+    }
+
+    /// Returns true if both types are the same.
+    pub fn is_same(&self, other: &ObjectType) -> bool {
+        match (self, other) {
+            (ObjectType::Strings(own), ObjectType::Strings(other)) => is_same_dims(own, other),
+            (ObjectType::Sequence(own), ObjectType::Sequence(other)) => own.dims.is_same(&other.dims),
+            (ObjectType::Optional(own), ObjectType::Optional(other)) => match (own, other) {
+                (None, None) => true,
+                (Some(OptionalType::Tensor(own)), Some(OptionalType::Tensor(other)))
+                | (Some(OptionalType::Sequence(own)), Some(OptionalType::Sequence(other))) => {
+                    own.dims.is_same(&other.dims)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Forgets dimensions that are not visible.
+    pub fn retain_dims(&mut self, is_visible: impl Fn(&PrimExpr) -> bool) {
+        let dims = match self {
+            ObjectType::Strings(dims) => dims,
+            ObjectType::Sequence(Element { dims: Dims::Known(dims), .. })
+            | ObjectType::Optional(Some(
+                OptionalType::Tensor(Element { dims: Dims::Known(dims), .. })
+                | OptionalType::Sequence(Element { dims: Dims::Known(dims), .. }),
+            )) => dims,
+            _ => return,
+        };
+        for dim in dims {
+            *dim = dim.take().filter(|dim| is_visible(dim));
+        }
+    }
 }
 
 impl Element {
@@ -63,7 +209,7 @@ impl Element {
             Some(type_proto::Value::Map(_)) => return Err("maps".to_owned()),
             Some(type_proto::Value::Optional(_)) => return Err("optional values".to_owned()),
             Some(type_proto::Value::SparseTensor(_)) => return Err("sparse tensors".to_owned()),
-            None => return Ok(Element::default()),
+            None => return Ok(Element { ty: None, dims: Dims::Unranked }),
         };
         let number = i64::from(tensor.elem_type);
         let ty = ElementType::of(number);
@@ -76,12 +222,12 @@ impl Element {
             _ => None,
         };
         let dims = tensor.shape.as_ref().map(|shape| shape.dim.iter().map(size).collect());
-        Ok(Element { ty, dims })
+        Ok(Element { ty, dims: dims.map_or(Dims::Unranked, Dims::Known) })
     }
 
     /// Returns the type with a fixed size of one axis, or without the axis if there is no size.
     pub fn with_axis(mut self, axis: usize, size: Option<Option<PrimExpr>>) -> Element {
-        if let Some(dims) = &mut self.dims {
+        if let Dims::Known(dims) = &mut self.dims {
             match size {
                 Some(size) => dims[axis] = size,
                 None => drop(dims.remove(axis)),
@@ -102,21 +248,13 @@ impl Element {
             }
             (own, other) => own.or(other),
         };
-        let same = |(a, b): (&Option<PrimExpr>, &Option<PrimExpr>)| match (a, b) {
-            (Some(a), Some(b)) if dims::equal(a, b) == Some(true) => Some(a.clone()),
-            _ => None,
-        };
-        let dims = match (&self.dims, &other.dims) {
-            (Some(own), Some(other)) if own.len() == other.len() => Some(own.iter().zip(other).map(same).collect()),
-            _ => None,
-        };
-        Ok(Element { ty, dims })
+        Ok(Element { ty, dims: self.dims.join(&other.dims) })
     }
 
     /// Formats the type for messages.
     pub fn shown(&self) -> String {
         let ty = self.ty.map_or("?".to_owned(), |ty| ty.stored.to_string());
-        let Some(dims) = &self.dims else { return format!("{ty} of unknown rank") };
+        let Some(dims) = self.dims.known() else { return format!("{ty} of unknown rank") };
         let dims: Vec<String> = dims.iter().map(|dim| dim.as_ref().map_or("?".to_owned(), shown_size)).collect();
         format!("{ty}({})", dims.join(", "))
     }
@@ -140,31 +278,23 @@ impl Builder {
         if let Value::Known(known) = value {
             let ty = ElementType { number: 0, stored: known.dtype, held: known.dtype };
             let dims = known.shape.iter().map(|size| Some(PrimExpr::int64(*size))).collect();
-            return Ok(Element { ty: Some(ty), dims: Some(dims) });
+            return Ok(Element { ty: Some(ty), dims: Dims::Known(dims) });
         }
         let operand = self.operand(value)?;
         let ty = self.tensor(&operand)?;
         let held = |held| ElementType { number: 0, stored: held, held };
         let dims = ty.shape.dims().map(|dims| dims.iter().cloned().map(Some).collect());
-        let dims = dims.or_else(|| ty.ndim().map(|ndim| vec![None; ndim]));
+        let dims = dims.or_else(|| ty.ndim().map(|ndim| vec![None; ndim])).map_or(Dims::Unranked, Dims::Known);
         Ok(Element { ty: value.narrow().or(ty.dtype.map(held)), dims })
     }
 
     /// Returns a sequence of known values, whose types are joined with `element`.
     pub fn known_sequence(&mut self, values: Vec<Value>, element: Option<Element>) -> Result<Sequence, InferError> {
-        let mut joined = element;
+        let mut joined = element.unwrap_or_default();
         for value in &values {
-            let own = self.element_of(value)?;
-            joined = Some(match joined {
-                // An empty sequence knows only the element type of its tensors.
-                Some(Element { ty, dims: None }) => {
-                    Element { dims: own.dims.clone(), ..Element { ty, dims: None }.join(&own)? }
-                }
-                Some(joined) => joined.join(&own)?,
-                None => own,
-            });
+            joined = joined.join(&self.element_of(value)?)?;
         }
-        Ok(Sequence::Known(values.into(), joined.unwrap_or_default()))
+        Ok(Sequence::Known(values.into(), joined))
     }
 
     /// Returns a sequence as a value at run time.
@@ -178,9 +308,34 @@ impl Builder {
         }
     }
 
+    /// Returns a value of any kind as one at run time, whose type is a tensor's or `R.Any`.
+    pub fn object_operand(&mut self, value: &Value) -> Result<Operand, InferError> {
+        match value {
+            Value::Sequence(sequence) => self.sequence_operand(sequence),
+            other => self.any_operand(other),
+        }
+    }
+
+    /// Returns the type of two values of which one is the result; `None` if both are tensors of numbers.
+    pub fn joined_type(&mut self, a: &Value, b: &Value) -> Result<Option<ObjectType>, InferError> {
+        let optional = |build: &mut Builder, tensor: &Value| {
+            build.element_of(tensor).map(|element| ObjectType::Optional(Some(OptionalType::Tensor(element))))
+        };
+        match (ObjectType::of(a), ObjectType::of(b)) {
+            (None, None) => Ok(None),
+            (Some(own), Some(other)) => own.join(&other).map(Some),
+            // A tensor may be absent in the other case.
+            (Some(own @ ObjectType::Optional(_)), None) => own.join(&optional(self, b)?).map(Some),
+            (None, Some(other @ ObjectType::Optional(_))) => optional(self, a)?.join(&other).map(Some),
+            (Some(_), None) | (None, Some(_)) => {
+                Err(InferError::new("it is a tensor in one case and not in the other"))
+            }
+        }
+    }
+
     /// Binds a value of unknown type, such as one out of a sequence, as a tensor, which is checked at run time.
     pub fn tensor_of_element(&mut self, value: Operand, element: &Element) -> Result<Value, InferError> {
-        let (Some(ty), Some(dims)) = (element.ty, &element.dims) else {
+        let (Some(ty), Some(dims)) = (element.ty, element.dims.known()) else {
             let message = format!("the type of the tensors is not known: {}", element.shown());
             return Err(
                 InferError::new(message).help("give the sequence in the model's inputs or outputs a complete type")

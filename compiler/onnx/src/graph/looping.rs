@@ -18,7 +18,9 @@ use super::node::{self, Node, Result, shown_size};
 use crate::{
     build::nested::{Enclosing, body},
     known_tensor::KnownTensor,
+    ops::stack_sequence,
     schema::GraphProto,
+    sequence::ObjectType,
     value::Value,
 };
 use hammock_ir::{
@@ -139,7 +141,7 @@ fn import_until_stable<'m>(
                 return Err(error);
             }
         };
-        match state.generalize(n, &function.next) {
+        match state.generalize(n, &function) {
             Ok(false) => return function.finish(n, form, &state, enclosing),
             Ok(true) => {
                 _ = n.importer.build.leave_body(enclosing);
@@ -210,7 +212,10 @@ fn stack(n: &mut Node, mut outputs: Vec<&Output>) -> Result<Value> {
 struct State<'v> {
     values: &'v [Value],
     initial: Vec<Operand>,
+    /// Types of tensors; those of other values are in `objects`.
     types: Vec<TensorType>,
+    /// Types of values that are not tensors of numbers.
+    objects: Vec<Option<ObjectType>>,
     /// Axes whose size changes, or may change.
     dynamic_axes: Vec<(usize, usize)>,
 }
@@ -218,10 +223,16 @@ struct State<'v> {
 impl<'v> State<'v> {
     fn new(n: &mut Node, form: &Loop, values: &'v [Value]) -> Result<Self> {
         let build = &mut n.importer.build;
-        let initial = values.iter().map(|value| build.operand(value)).collect::<Result<Vec<_>>>()?;
-        let types = initial.iter().map(|operand| build.tensor(operand)).collect::<Result<Vec<_>>>()?;
-        initial.iter().try_for_each(|operand| build.dims(operand).map(drop))?;
-        let mut state = State { values, initial, types, dynamic_axes: Vec::new() };
+        let initial = values.iter().map(|value| build.object_operand(value)).collect::<Result<Vec<_>>>()?;
+        let objects: Vec<_> = values.iter().map(ObjectType::of).collect();
+        let mut types = Vec::new();
+        for (operand, object) in initial.iter().zip(&objects) {
+            types.push(match object {
+                Some(_) => TensorType::with_rank(Some(0), None),
+                None => build.dims(operand).and_then(|_| build.tensor(operand))?,
+            });
+        }
+        let mut state = State { values, initial, types, objects, dynamic_axes: Vec::new() };
         let known = form.graph.and_then(|graph| n.importer.dynamic_axes.get(&graph)).cloned();
         known.unwrap_or_default().into_iter().for_each(|(at, axis)| state.set_dynamic(at, axis));
         Ok(state)
@@ -245,9 +256,13 @@ impl<'v> State<'v> {
     }
 
     /// Makes axes dynamic that an iteration changes; false if there are none.
-    fn generalize(&mut self, n: &Node, next: &[Operand]) -> Result<bool> {
+    fn generalize(&mut self, n: &mut Node, function: &LoopFunction) -> Result<bool> {
         let mut changed = Vec::new();
-        for (at, (before, after)) in self.types.iter().zip(next).enumerate() {
+        let has_new_objects = self.generalize_objects(n, function)?;
+        for (at, (before, after)) in self.types.iter().zip(&function.next).enumerate() {
+            if self.objects[at].is_some() {
+                continue;
+            }
             let after = n.importer.build.tensor(after)?;
             let (Some(from), Some(to)) = (before.dims(), after.dims()) else {
                 return n.error(format!("the shape of state {at} after an iteration is not known"));
@@ -267,11 +282,43 @@ impl<'v> State<'v> {
             changed.extend(axes.filter(|axis| !self.dynamic_axes.contains(axis)));
         }
         changed.iter().for_each(|(at, axis)| self.set_dynamic(*at, *axis));
-        Ok(!changed.is_empty())
+        Ok(!changed.is_empty() || has_new_objects)
+    }
+
+    /// Joins the types of values that are not tensors with those after an iteration; false if that changes nothing.
+    fn generalize_objects(&mut self, n: &mut Node, function: &LoopFunction) -> Result<bool> {
+        let mut has_new = false;
+        for (at, after) in function.values.iter().enumerate() {
+            let build = &mut n.importer.build;
+            let before = match &self.objects[at] {
+                Some(object) => object.value(self.initial[at].clone()),
+                None => self.values[at].clone(),
+            };
+            let Some(mut joined) = build.joined_type(&before, after).map_err(|error| {
+                InferError::new(format!("state {at} before and after an iteration: {}", error.message))
+            })?
+            else {
+                continue;
+            };
+            joined.retain_dims(|dim| build.is_dim_of_first_vars(dim, function.vars_before));
+            if !self.objects[at].as_ref().is_some_and(|own| own.is_same(&joined)) {
+                has_new = true;
+            }
+            self.objects[at] = Some(joined);
+        }
+        Ok(has_new)
+    }
+
+    /// Returns the type of a value in all iterations.
+    fn type_of(&self, at: usize) -> Type {
+        if self.objects[at].is_some() { Type::Any } else { self.types[at].clone().into() }
     }
 
     /// Returns the type of the final state as the caller knows it.
     fn result_type(&self, at: usize) -> Type {
+        if self.objects[at].is_some() {
+            return Type::Any;
+        }
         let ty = self.types[at].clone();
         let is_dynamic = self.dynamic_axes.iter().any(|(own, _)| *own == at);
         let shape = if is_dynamic { TensorShape::Rank(ty.ndim().unwrap_or(0)) } else { ty.shape };
@@ -289,6 +336,8 @@ struct LoopFunction {
     vars_before: usize,
     position: Var,
     params: Vec<Var>,
+    /// The state after an iteration.
+    values: Vec<Value>,
     next: Vec<Operand>,
     condition: Option<Operand>,
     outputs: Vec<Output>,
@@ -300,12 +349,14 @@ impl LoopFunction {
         let build = &mut n.importer.build;
         let vars_before = build.function.vars.len();
         let position = build.nested_var("position", Type::tensor([0i64; 0], DType::INT64));
-        let params: Vec<Var> = state.types.iter().map(|ty| build.nested_var("state", ty.clone().into())).collect();
-        let with_element = |(var, value): (&Var, &Value)| match value.narrow() {
-            Some(element) => Value::of(Operand::Var(*var), element),
-            None => Value::Operand(Operand::Var(*var)),
+        let types = (0..state.types.len()).map(|at| state.type_of(at));
+        let params: Vec<Var> = types.map(|ty| build.nested_var("state", ty)).collect();
+        let value = |at: usize| match (&state.objects[at], state.values[at].narrow()) {
+            (Some(object), _) => object.value(Operand::Var(params[at])),
+            (None, Some(element)) => Value::of(Operand::Var(params[at]), element),
+            (None, None) => Value::Operand(Operand::Var(params[at])),
         };
-        let values: Vec<Value> = params.iter().zip(state.values).map(with_element).collect();
+        let values: Vec<Value> = (0..params.len()).map(value).collect();
         n.importer.loop_depth += 1;
         let iteration = import_body(n, &Operand::Var(position), &values);
         n.importer.loop_depth -= 1;
@@ -315,8 +366,9 @@ impl LoopFunction {
                 return n.error(format!("the element type of state {at} changes in an iteration"));
             }
         }
-        let next = next.iter().map(|value| n.importer.build.operand(value)).collect::<Result<Vec<_>>>()?;
-        Ok(LoopFunction { vars_before, position, params, next, condition, outputs })
+        let values = next;
+        let next = values.iter().map(|value| n.importer.build.object_operand(value)).collect::<Result<Vec<_>>>()?;
+        Ok(LoopFunction { vars_before, position, params, values, next, condition, outputs })
     }
 
     /// Binds the function and calls it.
@@ -327,7 +379,7 @@ impl LoopFunction {
         let ((position, again), stacked) = again?;
         let elements: Vec<Value> = self.outputs.drain(..).map(|output| output.value).collect();
         let types = (0..state.types.len()).map(|at| state.result_type(at));
-        let ret = Type::Tuple(types.chain(stacked.iter().map(|s| s.ty.clone().into())).collect());
+        let ret = Type::Tuple(types.chain(stacked.iter().map(Stacked::ty)).collect());
         let build = &mut n.importer.build;
         let function = build.nested_var("loop", Type::Any);
         let params: Vec<Var> =
@@ -359,9 +411,7 @@ impl LoopFunction {
         let first = node::scalar(0.0, DType::INT64)?;
         let mut initial = state.initial.clone();
         for stacked in &stacked {
-            let (shape, dtype) = (stacked.ty.dims().unwrap_or_default().to_vec(), stacked.ty.dtype);
-            let zero = node::scalar(0.0, dtype.unwrap_or(DType::FLOAT32))?;
-            initial.push(n.call("full", [Operand::Shape(shape), zero])?);
+            initial.push(stacked.initial(n)?);
         }
         let args = [first].into_iter().chain(initial.iter().cloned()).collect();
         let result = match &form.starts {
@@ -372,7 +422,14 @@ impl LoopFunction {
                 n.importer.build.bind_if("result", ret, condition.clone(), then, otherwise)
             }
         };
-        results_of(n, state, result, &elements)
+        let mut results = results_of(n, state, result, &elements)?;
+        for (value, stacked) in results.outputs.iter_mut().zip(&stacked) {
+            if let StackedForm::Rows(ObjectType::Sequence(element), axis) = &stacked.form {
+                let rows = n.importer.build.operand(value)?;
+                *value = stack_sequence(n, rows, element, *axis)?;
+            }
+        }
+        Ok(results)
     }
 
     /// Stores the outputs in the tensors of all iterations.
@@ -383,7 +440,8 @@ impl LoopFunction {
             let row = build.operand(&output.value)?;
             let visible = build.dims(&row)?.iter().all(|dim| build.is_dim_of_first_vars(dim, self.vars_before));
             let Some(rows) = form.rows.as_ref().filter(|_| visible && self.condition.is_none()) else {
-                return n.error("outputs of iterations whose number or shape is not known before the loop");
+                all.push(self.collect_rows(n, output, row)?);
+                continue;
             };
             let ty = build.stacked_type(&row, output.axis, rows.clone())?;
             let param = build.nested_var("stacked", ty.clone().into());
@@ -392,9 +450,22 @@ impl LoopFunction {
                 false => Operand::Var(self.position),
             };
             let stored = n.importer.build.store_row(Operand::Var(param), row, index, output.axis)?;
-            all.push(Stacked { param, stored, ty });
+            all.push(Stacked { param, stored, form: StackedForm::Tensor(ty) });
         }
         Ok(all)
+    }
+
+    /// Collects rows whose number or shape is not known before the loop in a sequence.
+    fn collect_rows(&self, n: &mut Node, output: &Output, row: Operand) -> Result<Stacked> {
+        if output.reversed {
+            return n.error("reversed outputs of iterations whose number or shape is not known before the loop");
+        }
+        let build = &mut n.importer.build;
+        let mut element = ObjectType::Sequence(build.element_of(&output.value)?);
+        element.retain_dims(|dim| build.is_dim_of_first_vars(dim, self.vars_before));
+        let param = build.nested_var("rows", Type::Any);
+        let stored = n.call("sequence_insert", [Operand::Var(param), row])?;
+        Ok(Stacked { param, stored, form: StackedForm::Rows(element, output.axis) })
     }
 
     /// Returns the next position, and the condition of the next iteration.
@@ -430,7 +501,32 @@ pub fn from_end(n: &mut Node, rows: &PrimExpr, position: &Operand) -> Result<Ope
 struct Stacked {
     param: Var,
     stored: Operand,
-    ty: TensorType,
+    form: StackedForm,
+}
+
+/// How outputs of iterations are stored.
+enum StackedForm {
+    /// Tensor with a row for each.
+    Tensor(TensorType),
+    /// Sequence of rows of this type, which are stacked along an axis after the loop.
+    Rows(ObjectType, usize),
+}
+
+impl Stacked {
+    fn ty(&self) -> Type {
+        match &self.form {
+            StackedForm::Tensor(ty) => ty.clone().into(),
+            StackedForm::Rows(..) => Type::Any,
+        }
+    }
+
+    /// Returns its value before the loop.
+    fn initial(&self, n: &mut Node) -> Result<Operand> {
+        let StackedForm::Tensor(ty) = &self.form else { return n.call("sequence_construct", []) };
+        let (shape, dtype) = (ty.dims().unwrap_or_default().to_vec(), ty.dtype);
+        let zero = node::scalar(0.0, dtype.unwrap_or(DType::FLOAT32))?;
+        n.call("full", [Operand::Shape(shape), zero])
+    }
 }
 
 /// Returns a branch that binds one value.
@@ -460,6 +556,10 @@ fn results_of(n: &mut Node, state: &State, result: Var, outputs: &[Value]) -> Re
             let dims: Vec<PrimExpr> = ty.dims().unwrap_or_default().iter().enumerate().map(rename).collect();
             value =
                 build.match_cast(value, TensorType { shape: TensorShape::Known(dims.into()), ..ty.clone() }.into())?;
+        }
+        if let Some(Some(object)) = state.objects.get(at) {
+            values.push(object.value(value));
+            continue;
         }
         let source = state.values.get(at).or_else(|| outputs.get(at - state.values.len()));
         values.push(match source.and_then(Value::narrow) {

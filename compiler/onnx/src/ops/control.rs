@@ -6,11 +6,12 @@ use crate::{
     looping::{Iteration, Loop, Output, Results, counted_loop, from_end, import_loop},
     node::{self, Node},
     schema::GraphProto,
+    sequence::ObjectType,
     value::{Outputs, Value},
 };
 use hammock_ir::{
     DType, PrimExpr, TensorShape, TensorType, Type, prim,
-    relax::{Body, Operand, Value as Bound},
+    relax::{Body, InferError, Operand, Value as Bound},
 };
 use hammock_ops::dims;
 
@@ -42,7 +43,7 @@ fn import_if(n: &mut Node) -> Result {
     let otherwise = Branch::import(n, otherwise)?;
     let types =
         (0..n.outputs).map(|at| join(n, at, (&then, &otherwise), vars_before)).collect::<node::Result<Vec<_>>>()?;
-    let declared: Vec<Type> = types.iter().map(|ty| ty.declared.clone().into()).collect();
+    let declared: Vec<Type> = types.iter().map(Joined::declared).collect();
     let elements: Vec<_> = then.values.iter().map(Value::narrow).collect();
     let ty = if let [one] = declared.as_slice() { one.clone() } else { Type::Tuple(declared.clone()) };
     let (then, otherwise) = (then.finish(n, &ty), otherwise.finish(n, &ty));
@@ -54,12 +55,17 @@ fn import_if(n: &mut Node) -> Result {
             1 => chosen.clone(),
             _ => Operand::Var(build.bind(declared.clone(), Bound::TupleGet(chosen.clone(), at))?),
         };
-        if ty.declared.dims().is_none() {
-            result = build.match_cast(result, ty.named.into())?;
-        }
-        results.push(match elements[at] {
-            Some(element) => Value::of(result, element),
-            None => Value::Operand(result),
+        results.push(match ty {
+            Joined::Object(ty) => ty.value(result),
+            Joined::Tensor { declared, named } => {
+                if declared.dims().is_none() {
+                    result = build.match_cast(result, named.into())?;
+                }
+                match elements[at] {
+                    Some(element) => Value::of(result, element),
+                    None => Value::Operand(result),
+                }
+            }
         });
     }
     Ok(Outputs(results))
@@ -78,7 +84,7 @@ impl Branch {
         let results = n.importer.import_subgraph(graph, Vec::new()).and_then(|mut values| {
             values.truncate(n.outputs);
             let results =
-                values.iter().map(|value| n.importer.build.operand(value)).collect::<node::Result<Vec<_>>>()?;
+                values.iter().map(|value| n.importer.build.object_operand(value)).collect::<node::Result<Vec<_>>>()?;
             Ok((values, results))
         });
         let bindings = n.importer.build.leave_body(enclosing);
@@ -101,15 +107,34 @@ impl Branch {
 }
 
 /// Type of a result of two branches.
-struct Joined {
-    /// Type of the conditional: without dimensions unless all are equal.
-    declared: TensorType,
-    /// The type with names for the dimensions that differ.
-    named: TensorType,
+enum Joined {
+    /// Sequence, optional value or strings.
+    Object(ObjectType),
+    /// Tensor of numbers.
+    Tensor {
+        /// Type of the conditional: without dimensions unless all are equal.
+        declared: TensorType,
+        /// The type with names for the dimensions that differ.
+        named: TensorType,
+    },
 }
 
-fn join(n: &Node, at: usize, (then, otherwise): (&Branch, &Branch), vars_before: usize) -> node::Result<Joined> {
+impl Joined {
+    fn declared(&self) -> Type {
+        match self {
+            Joined::Object(_) => Type::Any,
+            Joined::Tensor { declared, .. } => declared.clone().into(),
+        }
+    }
+}
+
+fn join(n: &mut Node, at: usize, (then, otherwise): (&Branch, &Branch), vars_before: usize) -> node::Result<Joined> {
+    let joined = n.importer.build.joined_type(&then.values[at], &otherwise.values[at]);
     let build = &n.importer.build;
+    if let Some(mut ty) = joined.map_err(|error| InferError::new(format!("result {at}: {}", error.message)))? {
+        ty.retain_dims(|dim| build.is_dim_of_first_vars(dim, vars_before));
+        return Ok(Joined::Object(ty));
+    }
     let (a, b) = (build.tensor(&then.results[at])?, build.tensor(&otherwise.results[at])?);
     let (x, y) = (build.dims(&then.results[at])?, build.dims(&otherwise.results[at])?);
     let elements = [then, otherwise].map(|branch| branch.values[at].narrow().map(|element| element.number));
@@ -128,7 +153,7 @@ fn join(n: &Node, at: usize, (then, otherwise): (&Branch, &Branch), vars_before:
         true => named.clone(),
         false => TensorType { shape: TensorShape::Rank(same.len()), ..a },
     };
-    Ok(Joined { declared, named })
+    Ok(Joined::Tensor { declared, named })
 }
 
 /// Inputs of `Loop`.

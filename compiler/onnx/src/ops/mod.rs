@@ -42,6 +42,8 @@ mod strings;
 mod vision;
 mod windows;
 
+pub use sequence::stack_sequence;
+
 use crate::{
     dtype,
     node::Node,

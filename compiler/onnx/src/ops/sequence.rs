@@ -6,8 +6,10 @@
 use super::{Op, Result, activation::axis_attr, op, rearrange::concat_known};
 use crate::{
     known_tensor::KnownTensor,
+    looping::{Iteration, Loop, import_loop},
     node::{self, Node, scalar},
-    sequence::{Element, Sequence},
+    schema::GraphProto,
+    sequence::{Dims, Element, Sequence},
     value::{Outputs, Value},
 };
 use hammock_ir::{
@@ -62,7 +64,7 @@ fn index(position: i64, len: usize, end: usize) -> node::Result<usize> {
 fn sequence_empty(n: &mut Node) -> Result {
     let number = n.attrs.int_or("dtype", 1)?;
     let ty = Some(n.element_type(number)?);
-    Ok(Value::Sequence(Sequence::Known([].into(), Element { ty, dims: None })).into())
+    Ok(Value::Sequence(Sequence::Known([].into(), Element { ty, dims: Dims::Empty })).into())
 }
 
 fn sequence_construct(n: &mut Node) -> Result {
@@ -86,9 +88,8 @@ fn sequence_at(n: &mut Node) -> Result {
     if let (Sequence::Known(values, _), Some(position)) = (&sequence, n.known_position(1)?) {
         return Ok(values[index(position, values.len(), values.len())?].clone().into());
     }
-    let args = [n.importer.build.sequence_operand(&sequence)?, n.input(1)?];
-    let value = n.call("sequence_at", args)?;
-    Ok(n.importer.build.tensor_of_element(value, sequence.element())?.into())
+    let position = n.input(1)?;
+    Ok(element_at(n, &sequence, position)?.into())
 }
 
 fn sequence_insert(n: &mut Node) -> Result {
@@ -103,19 +104,19 @@ fn sequence_insert(n: &mut Node) -> Result {
             Ok(Value::Sequence(n.importer.build.known_sequence(values, Some(element.clone()))?).into())
         }
         _ => {
-            let build = &mut n.importer.build;
-            let element = match &sequence {
-                Sequence::Known(values, element) => {
-                    let values = values.iter().cloned().chain([value.clone()]).collect();
-                    build.known_sequence(values, Some(element.clone()))?.element().clone()
-                }
-                Sequence::Dynamic(_, element) => element.join(&build.element_of(&value)?)?,
-            };
-            let mut args = vec![build.sequence_operand(&sequence)?, build.operand(&value)?];
-            args.extend(n.optional(2)?);
-            Ok(Value::Sequence(Sequence::Dynamic(n.call("sequence_insert", args)?, element)).into())
+            let position = n.optional(2)?;
+            Ok(Value::Sequence(insert(n, &sequence, &value, position)?).into())
         }
     }
+}
+
+/// Inserts a value at run time, by default at the end.
+fn insert(n: &mut Node, sequence: &Sequence, value: &Value, position: Option<Operand>) -> node::Result<Sequence> {
+    let build = &mut n.importer.build;
+    let element = sequence.element().join(&build.element_of(value)?)?;
+    let mut args = vec![build.sequence_operand(sequence)?, build.operand(value)?];
+    args.extend(position);
+    Ok(Sequence::Dynamic(n.call("sequence_insert", args)?, element))
 }
 
 fn sequence_erase(n: &mut Node) -> Result {
@@ -138,7 +139,7 @@ fn concat_from_sequence(n: &mut Node) -> Result {
     let new_axis = n.attrs.flag("new_axis")?;
     match &sequence {
         Sequence::Known(values, element) => concat_values(n, values, element, axis, new_axis),
-        Sequence::Dynamic(operand, element) => concat_dynamic(n, operand.clone(), element, axis, new_axis),
+        Sequence::Dynamic(operand, element) => Ok(concat_dynamic(n, operand.clone(), element, axis, new_axis)?.into()),
     }
 }
 
@@ -164,8 +165,19 @@ fn concat_values(n: &mut Node, values: &[Value], element: &Element, axis: i64, n
     Ok(Value::of(joined, ty).into())
 }
 
-fn concat_dynamic(n: &mut Node, sequence: Operand, element: &Element, axis: i64, new_axis: bool) -> Result {
-    let (Some(ty), Some(dims)) = (element.ty, &element.dims) else {
+/// Stacks the tensors of a sequence.
+pub fn stack_sequence(n: &mut Node, sequence: Operand, element: &Element, axis: usize) -> node::Result<Value> {
+    concat_dynamic(n, sequence, element, axis as i64, true)
+}
+
+fn concat_dynamic(
+    n: &mut Node,
+    sequence: Operand,
+    element: &Element,
+    axis: i64,
+    new_axis: bool,
+) -> node::Result<Value> {
+    let (Some(ty), Some(dims)) = (element.ty, element.dims.known()) else {
         return n.error(format!("the type of the sequence's tensors is not known: {}", element.shown()));
     };
     let axis = n.axis(axis, dims.len() + usize::from(new_axis))?;
@@ -178,13 +190,13 @@ fn concat_dynamic(n: &mut Node, sequence: Operand, element: &Element, axis: i64,
     }
     let joined = n.call("sequence_concat", args)?;
     let mut element = element.clone();
-    if let Some(dims) = &mut element.dims {
+    if let Dims::Known(dims) = &mut element.dims {
         match new_axis {
             true => dims.insert(axis, None),
             false => dims[axis] = None,
         }
     }
-    Ok(n.importer.build.tensor_of_element(joined, &element)?.into())
+    n.importer.build.tensor_of_element(joined, &element)
 }
 
 /// Sizes of the parts of an axis.
@@ -268,8 +280,10 @@ fn split_known(n: &mut Node, x: Operand, axis: usize, sizes: &[i64], keepdims: b
 fn sequence_map(n: &mut Node) -> Result {
     let body = n.attrs.graph("body")?;
     let inputs = (0..n.inputs.len()).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
-    let Sequence::Known(values, _) = n.sequence(0)? else {
-        return n.error("the length of its input has to be known when the model is imported");
+    let is_known = |value: &Value| !matches!(value, Value::Sequence(Sequence::Dynamic(..)));
+    let values = match n.sequence(0)? {
+        Sequence::Known(values, _) if inputs.iter().all(is_known) => values,
+        sequence => return map_dynamic(n, body, &sequence, &inputs),
     };
     let mut outputs: Vec<Vec<Value>> = vec![Vec::new(); body.output.len()];
     for at in 0..values.len() {
@@ -289,4 +303,45 @@ fn sequence_map(n: &mut Node) -> Result {
         sequences.push(Value::Sequence(n.importer.build.known_sequence(values, element)?));
     }
     Ok(Outputs(sequences))
+}
+
+/// Maps sequences by a loop.
+fn map_dynamic<'m>(n: &mut Node<'_, 'm>, body: &'m GraphProto, sequence: &Sequence, inputs: &[Value]) -> Result {
+    let sequence = n.importer.build.sequence_operand(sequence)?;
+    let length = n.call("sequence_length", [sequence])?;
+    let starts = n.with_scalar("greater", &length, 0.0)?;
+    let mut initial = Vec::new();
+    for output in &body.output {
+        let nested = output.r#type.as_ref();
+        let element = Element { dims: Dims::Empty, ..Element::declared(nested).map_err(InferError::new)? };
+        initial.push(Value::Sequence(Sequence::Known([].into(), element)));
+    }
+    let mut form = |_: &mut Node<'_, 'm>| {
+        let (limit, starts) = (Some(length.clone()), Some(starts.clone()));
+        Ok(Loop { graph: Some(body), limit, starts, rows: None })
+    };
+    let mut iterate = |n: &mut Node<'_, 'm>, position: &Operand, state: &[Value]| {
+        let mut given = Vec::new();
+        for input in inputs {
+            given.push(match input {
+                Value::Sequence(sequence) => element_at(n, sequence, position.clone())?,
+                tensor => tensor.clone(),
+            });
+        }
+        let results = n.importer.import_subgraph(body, given)?;
+        let mut next = Vec::new();
+        for (sequence, value) in state.iter().zip(&results) {
+            let Value::Sequence(sequence) = sequence else { return n.error("its state is not a sequence") };
+            next.push(Value::Sequence(insert(n, sequence, value, None)?));
+        }
+        Ok(Iteration { condition: None, state: next, outputs: Vec::new() })
+    };
+    Ok(Outputs(import_loop(n, None, &initial, &mut form, &mut iterate)?.state))
+}
+
+/// Returns the value at a position that is only known at run time.
+fn element_at(n: &mut Node, sequence: &Sequence, position: Operand) -> node::Result<Value> {
+    let args = [n.importer.build.sequence_operand(sequence)?, position];
+    let value = n.call("sequence_at", args)?;
+    n.importer.build.tensor_of_element(value, sequence.element())
 }

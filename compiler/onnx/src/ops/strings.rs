@@ -156,14 +156,14 @@ pub(super) fn cast_numbers(n: &mut Node) -> Result {
         }
         operand => Argument::Dynamic(operand),
     };
-    n.to_strings("hammock.strings.of_tensor", vec![x], element.dims.unwrap_or_default())
+    n.to_strings("hammock.strings.of_tensor", vec![x], element.dims.known().unwrap_or_default().to_vec())
 }
 
 pub(super) fn gather(n: &mut Node) -> Result {
     let (x, axis) = (n.strings(0)?, n.attrs.int_or("axis", 0)?);
     let dims = x.dims();
     let axis = n.axis(axis, dims.len())?;
-    let indices = n.importer.build.element_of(&n.value(1)?)?.dims.unwrap_or_default();
+    let indices = n.importer.build.element_of(&n.value(1)?)?.dims.known().unwrap_or_default().to_vec();
     let dims = [&dims[..axis], &indices, &dims[axis + 1..]].concat();
     let indices = match n.input(1)? {
         Operand::Const(constant) => {
