@@ -658,6 +658,31 @@ def recurrent():
 
 
 @writes_models
+def recurrent_loops():
+    """Recurrent layers with any number of steps, and one with few."""
+    def layer(op, name, x, gates, direction, outputs, lengths="", **attributes):
+        count = 2 if direction == "bidirectional" else 1
+        shapes = dict(w=(gates * 5, 4), r=(gates * 5, 5), b=(gates * 10,), h=(3, 5))
+        inputs = [f"{name}_{part}" for part in shapes]
+        for part, shape in zip(inputs, shapes.values()):
+            weights[part] = random(len(weights), count, *shape)
+        inputs = [x, *inputs[:3], lengths, inputs[3] if lengths else ""]
+        return h.make_node(op, inputs, outputs, hidden_size=5, direction=direction, **attributes)
+    weights = {}
+    nodes = [
+        layer("LSTM", "l", "x", 4, "bidirectional", ["ly", "lh", "lc"], "lengths"),
+        layer("GRU", "g", "x", 3, "reverse", ["gy", "gh"], "lengths", linear_before_reset=1),
+        layer("GRU", "m", "x", 3, "forward", ["my", "mh"], clip=0.7),
+        layer("RNN", "r", "x", 1, "bidirectional", ["ry", "rh"]),
+        layer("GRU", "f", "few", 3, "forward", ["fy", "fh"], "lengths", linear_before_reset=1),
+    ]
+    names = ["ly", "lh", "lc", "gy", "gh", "my", "mh", "ry", "rh", "fy", "fh"]
+    inputs = [("x", FLOAT, ["steps", 3, 4]), ("few", FLOAT, [6, 3, 4]), ("lengths", INT32, [3])]
+    model("recurrent_loops", nodes, inputs, [(n, FLOAT, None) for n in names], weights)
+    record("recurrent_loops", random(90, 11, 3, 4), random(91, 6, 3, 4), np.array([5, 6, 2], np.int32))
+
+
+@writes_models
 def control():
     def graph(name, nodes, inputs, outputs, weights=()):
         info = lambda v: h.make_tensor_value_info(*v)

@@ -1,7 +1,8 @@
-//! Recurrent networks, unrolled over time steps.
+//! Recurrent networks, as loops over time steps.
 
 use super::{Op, Result, op, recurrent_activation::Activation};
 use crate::{
+    looping::{Iteration, Output, counted_loop, from_end, import_loop},
     node::{self, Node},
     value::Value,
 };
@@ -21,9 +22,6 @@ pub const OPS: &[Op] = &[
     ),
 ];
 
-/// Maximum number of unrolled steps.
-const MAX_STEPS: i64 = 1024;
-
 /// Cell of a recurrent network.
 struct Cell {
     /// Number of gates.
@@ -35,11 +33,12 @@ struct Cell {
 
 /// Loop-invariant operands of one direction.
 struct Direction {
-    /// Recurrent weights, transposed.
-    recurrent: Operand,
-    /// Biases of the input and of the state.
-    biases: Option<(Operand, Operand)>,
-    peepholes: Option<Operand>,
+    /// Recurrent weights, transposed. Those of a reset gate that is applied before them are separate.
+    recurrent: Vec<Operand>,
+    /// Bias inside the reset gate's product.
+    reset_bias: Option<Operand>,
+    /// Peephole weights of the input, output and forget gates.
+    peepholes: Vec<Operand>,
     hidden: i64,
     activations: Vec<Activation>,
 }
@@ -51,7 +50,20 @@ struct State {
     c: Option<Operand>,
 }
 
-fn recurrent(n: &mut Node, cell: &Cell) -> Result {
+impl State {
+    fn of(values: &[Value], n: &mut Node) -> node::Result<State> {
+        let operands = values.iter().map(|value| n.importer.build.operand(value)).collect::<node::Result<Vec<_>>>()?;
+        let mut operands = operands.into_iter();
+        let Some(h) = operands.next() else { return n.error("it has no state") };
+        Ok(State { h, c: operands.next() })
+    }
+
+    fn values(self) -> Vec<Value> {
+        [self.h].into_iter().chain(self.c).map(Value::Operand).collect()
+    }
+}
+
+fn recurrent<'m>(n: &mut Node<'_, 'm>, cell: &Cell) -> Result {
     let batch_first = n.attrs.flag("layout")?;
     let swapped = |n: &mut Node, x: Operand, axes: &[i64]| match batch_first {
         true => n.call_with("permute_dims", [x], &[("axes", axes.to_vec().into())]),
@@ -60,9 +72,8 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
     let x = n.input(0)?;
     let x = swapped(n, x, &[1, 0, 2])?;
     let sizes = n.dims(&x)?;
-    let weight = n.input(1)?;
-    let recurrent = n.input(2)?;
-    let shape = n.dims(&recurrent)?;
+    let weight = n.input(2)?;
+    let shape = n.dims(&weight)?;
     if sizes.len() != 3 || shape.len() != 3 {
         return n.error("its input and weights have to have 3 dimensions");
     }
@@ -70,74 +81,58 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
         let lengths = n.check_lengths(lengths, &sizes[0])?;
         n.inputs[4] = Some(Value::Operand(lengths));
     }
-    let (Some(steps), Some(hidden), Some(directions)) =
-        (sizes[0].as_int().filter(|steps| *steps <= MAX_STEPS), shape[2].as_int(), shape[0].as_int())
-    else {
-        return n.error(format!("the number of its steps has to be known, and at most {MAX_STEPS}"));
+    let (Some(hidden), Some(directions)) = (shape[2].as_int(), shape[0].as_int()) else {
+        return n.error("the sizes of its recurrent weights have to be known");
     };
     let reversed = n.attrs.str_or("direction", "forward")? == "reverse";
     let mut activations = Activation::of(n, cell.activations, directions.clamp(0, 2) as usize)?.into_iter();
-    let mut outputs: Vec<(Vec<Operand>, State)> = Vec::new();
-    for direction in 0..directions.clamp(0, 2) {
-        let backward = reversed || direction == 1;
-        let part = |n: &mut Node, x: &Operand| select_index(n, x, direction, 0);
-        let input = part(n, &weight)?;
-        let input = n.call("permute_dims", [input])?;
-        let own = part(n, &recurrent)?;
-        let recurrent = n.call("permute_dims", [own])?;
-        let biases = match n.optional(3)? {
-            Some(bias) => {
-                let bias = part(n, &bias)?;
-                let half = cell.gates * hidden;
-                Some((slice(n, &bias, 0, 0, half)?, slice(n, &bias, 0, half, 2 * half)?))
-            }
-            None => None,
-        };
-        let peepholes = match n.optional(7)? {
-            Some(weights) => Some(part(n, &weights)?),
-            None => None,
-        };
+    let (mut outputs, mut states) = (Vec::new(), Vec::new());
+    for number in 0..directions.clamp(0, 2) {
         let activations = activations.by_ref().take(cell.activations.len()).collect();
-        let setting = Direction { recurrent, biases, peepholes, hidden, activations };
-        let zeros = n.scalar_like(0.0, &x)?;
+        let (gates, direction) = prepare(n, cell, (&x, hidden), number, activations)?;
         let start = |n: &mut Node, at: usize| match n.optional(at)? {
             Some(initial) => {
                 let initial = swapped(n, initial, &[1, 0, 2])?;
-                part(n, &initial)
+                let initial = select_index(n, &initial, number)?;
+                n.assert_dims(initial, &[(0, sizes[1].clone()), (1, hidden.into())])
             }
-            None => n.call("full", [Operand::Shape(vec![sizes[1].clone(), hidden.into()]), zeros.clone()]),
+            None => {
+                let zero = n.scalar_like(0.0, &x)?;
+                n.call("full", [Operand::Shape(vec![sizes[1].clone(), hidden.into()]), zero])
+            }
         };
-        let mut state = State { h: start(n, 5)?, c: None };
+        let mut initial = State { h: start(n, 5)?, c: None };
         if cell.gates == 4 {
-            state.c = Some(start(n, 6)?);
+            initial.c = Some(start(n, 6)?);
         }
-        let all = n.call("matmul", [x.clone(), input])?;
-        let mut step_outputs = Vec::new();
-        for step in 0..steps {
-            let at = if backward { steps - 1 - step } else { step };
-            let gates = select_index(n, &all, at, 0)?;
-            let next = (cell.step)(n, &setting, &gates, &state)?;
-            let (next, y) = mask_past_length(n, next, &state, at)?;
-            state = next;
-            step_outputs.push(y);
-        }
-        if backward {
-            step_outputs.reverse();
-        }
-        outputs.push((step_outputs, state));
+        let backward = reversed || number == 1;
+        let mut step = |n: &mut Node<'_, 'm>, position: &Operand, state: &[Value]| {
+            let before = State::of(state, n)?;
+            let at = if backward { from_end(n, &sizes[0], position)? } else { position.clone() };
+            let gates = n.call_with("take", [gates.clone(), at.clone()], &[("axis", 0i64.into())])?;
+            let next = (cell.step)(n, &direction, &gates, &before)?;
+            let (next, y) = mask_past_length(n, next, &before, &at)?;
+            let y = Output { value: Value::Operand(y), axis: 0, reversed: backward };
+            Ok(Iteration { condition: None, state: next.values(), outputs: vec![y] })
+        };
+        let mut form = |n: &mut Node<'_, 'm>| counted_loop(n, None, &sizes[0]);
+        let results = import_loop(n, Some(&sizes[0]), &initial.values(), &mut form, &mut step)?;
+        states.push(State::of(&results.state, n)?);
+        outputs.extend(results.outputs.iter().map(|y| n.importer.build.operand(y)).collect::<node::Result<Vec<_>>>()?);
     }
-    let stacked = |n: &mut Node, parts: Vec<Operand>, axis: i64| {
-        n.call_with("stack", [Operand::Tuple(parts)], &[("axis", axis.into())])
+    let stacked = |n: &mut Node, parts: Vec<Operand>, axis: usize| match parts.as_slice() {
+        [one] => {
+            let mut shape = n.dims(one)?;
+            shape.insert(axis, 1i64.into());
+            n.reshape(one.clone(), shape)
+        }
+        _ => n.call_with("stack", [Operand::Tuple(parts)], &[("axis", (axis as i64).into())]),
     };
-    let mut all = Vec::new();
-    for (step_outputs, _) in &outputs {
-        all.push(stacked(n, step_outputs.clone(), 0)?);
-    }
-    let y = stacked(n, all, 1)?;
+    let y = stacked(n, outputs, 1)?;
     let y = swapped(n, y, &[2, 0, 1, 3])?;
-    let last = stacked(n, outputs.iter().map(|(_, state)| state.h.clone()).collect(), 0)?;
+    let last = stacked(n, states.iter().map(|state| state.h.clone()).collect(), 0)?;
     let mut results = vec![y, swapped(n, last, &[1, 0, 2])?];
-    let cells: Option<Vec<Operand>> = outputs.iter().map(|(_, state)| state.c.clone()).collect();
+    let cells: Option<Vec<Operand>> = states.into_iter().map(|state| state.c).collect();
     if let Some(cells) = cells {
         let cells = stacked(n, cells, 0)?;
         results.push(swapped(n, cells, &[1, 0, 2])?);
@@ -145,10 +140,59 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
     Ok(results.into())
 }
 
-/// Selects one index of an axis and removes the axis.
-fn select_index(n: &mut Node, x: &Operand, at: i64, axis: i64) -> node::Result<Operand> {
+/// Returns the input's contribution to the gates of all steps, with the biases, and the loop-invariant operands.
+fn prepare(
+    n: &mut Node,
+    cell: &Cell,
+    (x, hidden): (&Operand, i64),
+    number: i64,
+    activations: Vec<Activation>,
+) -> node::Result<(Operand, Direction)> {
+    let part = |n: &mut Node, at: usize| match n.optional(at)? {
+        Some(all) => select_index(n, &all, number).map(Some),
+        None => Ok(None),
+    };
+    let mut weights = Vec::new();
+    for at in [1, 2] {
+        let own = n.input(at)?;
+        let own = select_index(n, &own, number)?;
+        weights.push(n.call("permute_dims", [own])?);
+    }
+    let mut gates = n.call("matmul", [x.clone(), weights[0].clone()])?;
+    let mut recurrent = weights.split_off(1);
+    let linear_before_reset = cell.gates == 3 && n.attrs.flag("linear_before_reset")?;
+    let mut reset_bias = None;
+    if let Some(bias) = part(n, 3)? {
+        let half = cell.gates * hidden;
+        let input = slice(n, &bias, 0, 0, half)?;
+        gates = n.call("add", [gates, input])?;
+        let mut own = slice(n, &bias, 0, half, 2 * half)?;
+        if linear_before_reset {
+            reset_bias = Some(slice(n, &own, 0, 2 * hidden, half)?);
+            let zero = n.scalar_like(0.0, &own)?;
+            let zeros = n.call("full", [Operand::Shape(vec![hidden.into()]), zero])?;
+            own = slice(n, &own, 0, 0, 2 * hidden)?;
+            own = n.call_with("concat", [Operand::Tuple(vec![own, zeros])], &[("axis", 0i64.into())])?;
+        }
+        gates = n.call("add", [gates, own])?;
+    }
+    if cell.gates == 3 && !linear_before_reset {
+        let all = recurrent.remove(0);
+        recurrent = vec![slice(n, &all, 1, 0, 2 * hidden)?, slice(n, &all, 1, 2 * hidden, 3 * hidden)?];
+    }
+    let mut peepholes = Vec::new();
+    if let Some(weights) = part(n, 7)? {
+        for at in 0..3 {
+            peepholes.push(slice(n, &weights, 0, at * hidden, (at + 1) * hidden)?);
+        }
+    }
+    Ok((gates, Direction { recurrent, reset_bias, peepholes, hidden, activations }))
+}
+
+/// Selects one index of the first axis and removes the axis.
+fn select_index(n: &mut Node, x: &Operand, at: i64) -> node::Result<Operand> {
     let at = node::scalar(at as f64, DType::INT64)?;
-    n.call_with("take", [x.clone(), at], &[("axis", axis.into())])
+    n.call_with("take", [x.clone(), at], &[("axis", 0i64.into())])
 }
 
 /// Slices an axis.
@@ -158,9 +202,9 @@ fn slice(n: &mut Node, x: &Operand, axis: i64, begin: i64, end: i64) -> node::Re
 }
 
 /// Past the end of a sequence, keeps the state and outputs zeros.
-fn mask_past_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Result<(State, Operand)> {
+fn mask_past_length(n: &mut Node, next: State, before: &State, at: &Operand) -> node::Result<(State, Operand)> {
     let Some(lengths) = n.optional(4)? else { return Ok((next.clone(), next.h)) };
-    let inside = n.with_scalar("greater", &lengths, at as f64)?;
+    let inside = n.call("greater", [lengths.clone(), at.clone()])?;
     let count = crate::node::product(&n.dims(&lengths)?);
     let inside = n.reshape(inside, vec![count, PrimExpr::int64(1)])?;
     let chosen =
@@ -175,15 +219,10 @@ fn mask_past_length(n: &mut Node, next: State, before: &State, at: i64) -> node:
     Ok((State { h, c }, shown))
 }
 
-/// `gates + h R`, plus both biases.
+/// `gates + h R`
 fn gate_sum(n: &mut Node, d: &Direction, gates: &Operand, h: &Operand) -> node::Result<Operand> {
-    let own = n.call("matmul", [h.clone(), d.recurrent.clone()])?;
-    let mut sum = n.call("add", [gates.clone(), own])?;
-    if let Some((input, state)) = &d.biases {
-        let bias = n.call("add", [input.clone(), state.clone()])?;
-        sum = n.call("add", [sum, bias])?;
-    }
-    Ok(sum)
+    let own = n.call("matmul", [h.clone(), d.recurrent[0].clone()])?;
+    n.call("add", [gates.clone(), own])
 }
 
 fn simple(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Result<State> {
@@ -196,10 +235,9 @@ fn lstm(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Re
     let before = state.c.clone().unwrap_or_else(|| state.h.clone());
     let sum = gate_sum(n, d, gates, &state.h)?;
     let gate = |n: &mut Node, at: i64| slice(n, &sum, 1, at * d.hidden, (at + 1) * d.hidden);
-    let peep = |n: &mut Node, x: Operand, at: i64, c: &Operand| match &d.peepholes {
-        Some(weights) => {
-            let weight = slice(n, weights, 0, at * d.hidden, (at + 1) * d.hidden)?;
-            let seen = n.call("multiply", [weight, c.clone()])?;
+    let peep = |n: &mut Node, x: Operand, at: usize, c: &Operand| match d.peepholes.get(at) {
+        Some(weight) => {
+            let seen = n.call("multiply", [weight.clone(), c.clone()])?;
             n.call("add", [x, seen])
         }
         None => Ok(x),
@@ -227,41 +265,29 @@ fn lstm(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Re
 
 fn gru(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Result<State> {
     let (f, g) = (&d.activations[0], &d.activations[1]);
-    let parts =
-        |n: &mut Node, x: &Operand, axis: i64, from: i64, to: i64| slice(n, x, axis, from * d.hidden, to * d.hidden);
-    let both = parts(n, gates, 1, 0, 2)?;
-    let weights = parts(n, &d.recurrent, 1, 0, 2)?;
-    let own = n.call("matmul", [state.h.clone(), weights])?;
-    let mut both = n.call("add", [both, own])?;
-    if let Some((input, own)) = &d.biases {
-        for bias in [input, own] {
-            let bias = parts(n, bias, 0, 0, 2)?;
-            both = n.call("add", [both, bias])?;
-        }
-    }
+    let parts = |n: &mut Node, x: &Operand, from: i64, to: i64| slice(n, x, 1, from * d.hidden, to * d.hidden);
+    let all = n.call("matmul", [state.h.clone(), d.recurrent[0].clone()])?;
+    let linear_before_reset = d.recurrent.len() == 1;
+    let own = if linear_before_reset { parts(n, &all, 0, 2)? } else { all.clone() };
+    let both = parts(n, gates, 0, 2)?;
+    let both = n.call("add", [both, own])?;
     let both = f.apply(n, both)?;
-    let (update, reset) = (parts(n, &both, 1, 0, 1)?, parts(n, &both, 1, 1, 2)?);
-    let mut new = parts(n, gates, 1, 2, 3)?;
-    let weights = parts(n, &d.recurrent, 1, 2, 3)?;
-    let (mut input_bias, mut own_bias) = (None, None);
-    if let Some((input, own)) = &d.biases {
-        (input_bias, own_bias) = (Some(parts(n, input, 0, 2, 3)?), Some(parts(n, own, 0, 2, 3)?));
-    }
-    let plus = |n: &mut Node, x: Operand, bias: Option<Operand>| match bias {
-        Some(bias) => n.call("add", [x, bias]),
-        None => Ok(x),
+    let (update, reset) = (parts(n, &both, 0, 1)?, parts(n, &both, 1, 2)?);
+    let own = match d.recurrent.get(1) {
+        Some(weights) => {
+            let left = n.call("multiply", [reset, state.h.clone()])?;
+            n.call("matmul", [left, weights.clone()])?
+        }
+        None => {
+            let mut own = parts(n, &all, 2, 3)?;
+            if let Some(bias) = &d.reset_bias {
+                own = n.call("add", [own, bias.clone()])?;
+            }
+            n.call("multiply", [reset, own])?
+        }
     };
-    let own = if n.attrs.flag("linear_before_reset")? {
-        let own = n.call("matmul", [state.h.clone(), weights])?;
-        let own = plus(n, own, own_bias)?;
-        n.call("multiply", [reset, own])?
-    } else {
-        let left = n.call("multiply", [reset, state.h.clone()])?;
-        let own = n.call("matmul", [left, weights])?;
-        plus(n, own, own_bias)?
-    };
-    new = n.call("add", [new, own])?;
-    new = plus(n, new, input_bias)?;
+    let new = parts(n, gates, 2, 3)?;
+    let new = n.call("add", [new, own])?;
     let new = g.apply(n, new)?;
     let one = n.scalar_like(1.0, &update)?;
     let rest = n.call("subtract", [one, update.clone()])?;

@@ -193,7 +193,8 @@ impl<'a> Fusion<'a> {
         }
     }
 
-    /// Returns true if a path between two of these calls leads outside the group, or may.
+    /// Returns true if a path between two of these calls leads outside the group, or may. Other groups are computed as a
+    /// whole, so a path may enter one at any of its calls and leave it at another.
     fn has_path_outside(&self, members: &FxHashSet<Var>) -> bool {
         let place = |var: Var| self.graph.def(var).map(|def| def.position);
         let last = members.iter().filter_map(|member| place(*member)).max();
@@ -204,7 +205,11 @@ impl<'a> Fusion<'a> {
         };
         members.iter().for_each(|member| outside(*member, &mut open));
         while let Some(var) = open.pop() {
-            if place(var) > last || !seen.insert(var) {
+            if !seen.insert(var) {
+                continue;
+            }
+            open.extend(self.members_with(var).filter(|other| !seen.contains(other)));
+            if place(var) > last {
                 continue;
             }
             // Sizes bound here may occur in a member's type.
@@ -217,6 +222,12 @@ impl<'a> Fusion<'a> {
             outside(var, &mut open);
         }
         false
+    }
+
+    /// Returns the calls that are in one group with a call.
+    fn members_with(&self, var: Var) -> impl Iterator<Item = Var> {
+        let group = self.numbers.get(&var).and_then(|number| self.groups[self.group_of[*number]].as_ref());
+        group.into_iter().flat_map(|group| &group.members).map(|member| self.calls[*member].var)
     }
 
     /// Returns the users of a binding, and bindings that must come after it because of memory dependences.
