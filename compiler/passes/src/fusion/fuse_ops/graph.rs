@@ -3,7 +3,7 @@
 use crate::analysis::op_pattern::OpPattern;
 use hammock_ir::{
     DType, Module, PrimExpr,
-    relax::{Binding, CallTir, Function, Operand, Value, Var, memory::MemoryDependences},
+    relax::{Binding, Block, Body, CallTir, Function, Operand, Value, Var, memory::MemoryDependences},
     tir::{Buffer, PrimFunc},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,7 +20,7 @@ pub struct Node {
     pub widens: bool,
 }
 
-/// Returns the bindings of a function's dataflow blocks in order, and the variables that they bind. `widens` is
+/// Returns the bindings of a function's dataflow blocks, also in branches, in order, and the variables that they bind. `widens` is
 /// computed only if `widened`.
 pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, widened: bool) -> (Vec<Node>, Vec<Var>) {
     let (mut nodes, mut vars): (Vec<Node>, Vec<Var>) = Default::default();
@@ -28,7 +28,9 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
     // Bytes of each binding's result, if known.
     let mut results: Vec<Option<i64>> = Vec::new();
     let weights = weights(function);
-    for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
+    let mut blocks = Vec::new();
+    dataflow_blocks(&function.lambda.body, &mut blocks);
+    for binding in blocks.iter().flat_map(|b| &b.bindings) {
         let number = nodes.len();
         let pattern = pattern(module, binding, &weights);
         let sizes = if widened { sizes(module, binding) } else { Vec::new() };
@@ -49,12 +51,24 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
         nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, widens });
     }
     // Memory dependences count as uses that are never fused.
-    for block in function.lambda.body.blocks.iter().filter(|b| b.dataflow) {
+    for block in blocks {
         for (earlier, later) in memory.order(&block.bindings) {
             nodes[numbers[&earlier]].users.push((numbers[&later], OpPattern::Opaque));
         }
     }
     (nodes, vars)
+}
+
+/// Collects the dataflow blocks of a body and of its branches.
+fn dataflow_blocks<'a>(body: &'a Body, blocks: &mut Vec<&'a Block>) {
+    for block in &body.blocks {
+        if block.dataflow {
+            blocks.push(block);
+        }
+        for binding in &block.bindings {
+            binding.value.each_body(&mut |nested| dataflow_blocks(nested, blocks));
+        }
+    }
 }
 
 /// Returns the bytes of a kernel's buffers, if known; the last is its result.

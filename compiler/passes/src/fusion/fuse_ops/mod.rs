@@ -1,6 +1,6 @@
 //! FuseOps: groups kernel calls into functions, each of which FuseTIR turns into one kernel.
 //!
-//! Works on `call_tir` in dataflow blocks and on the classes of their TIR functions (see
+//! Works on `call_tir` in dataflow blocks, those of branches included, and on the classes of their TIR functions (see
 //! [`OpPattern`](crate::analysis::op_pattern::OpPattern); AnnotateTIROpPattern must have run). A call joins its
 //! post-dominator: element-wise and broadcast operations join their consumers, contractions their element-wise
 //! epilogue, injective operations each other. With `widened_weights`, a contraction also fuses producers that
@@ -97,12 +97,13 @@ fn groups(module: &Module, function: &Function, memory: &MemoryDependences, wide
 
 /// Returns the TIR functions that bindings call.
 fn calls(body: &Body) -> FxHashMap<Var, hammock_ir::Name> {
-    let called = |value: &Value| match value {
-        Value::Call(Call { args, .. }) => match args.first() {
-            Some(Operand::Global(name)) => Some(name.clone()),
-            _ => None,
-        },
-        _ => None,
-    };
-    body.bindings().filter_map(|binding| Some((binding.var, called(&binding.value)?))).collect()
+    let mut called = FxHashMap::default();
+    body.walk(&mut |binding| {
+        if let Value::Call(Call { args, .. }) = &binding.value
+            && let Some(Operand::Global(name)) = args.first()
+        {
+            called.insert(binding.var, name.clone());
+        }
+    });
+    called
 }
