@@ -9,6 +9,7 @@
 //! - [`rules`]: type rules shared by many operators; [`dims`], arithmetic for them.
 //! - [`legalize`]: the builder of block TIR.
 //! - [`layout`] and [`relayout`]: tensor layouts, and calls under changed layouts.
+//! - [`packed_weights`]: the kernel that dequantizes weights.
 //! - [`precision`]: operators for mixed precision.
 //! - [`families`]: the operators.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod families;
 pub mod layout;
 pub mod legalize;
 pub mod op;
+pub mod packed_weights;
 mod param;
 pub mod precision;
 pub mod relayout;

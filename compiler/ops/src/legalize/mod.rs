@@ -22,6 +22,7 @@
 
 mod builder;
 mod combine;
+mod fill_block;
 mod input;
 pub mod loops;
 mod normalize_operands;
@@ -32,6 +33,7 @@ mod stage;
 pub use crate::op::{DecomposeFn, Emit, Legalized, TirFn};
 pub use builder::Builder;
 pub use combine::{Combine, highest, largest_float, lowest};
+pub use fill_block::fill_block;
 pub use input::{Input, broadcast_indices, scalar_constant};
 pub use normalize_operands::{has_normal_operands, normalize_operands};
 pub use stage::{ReduceAxis, accumulator};

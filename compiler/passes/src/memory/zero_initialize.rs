@@ -9,7 +9,7 @@
 use crate::{
     Context, Pass,
     analysis::functions::{each_call, each_call_mut},
-    rewrite::{fill_block::fill_block, shared_functions::SharedFunctions},
+    rewrite::shared_functions::SharedFunctions,
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -18,6 +18,7 @@ use hammock_ir::{
     relax::{Call, CallTir, Callee, Operand},
     tir::{Block, Buffer, PrimFunc, Stmt, StmtKind, call::callees, initialization::possible_reads},
 };
+use hammock_ops::legalize::fill_block;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 

@@ -10,15 +10,14 @@
 
 use crate::{
     Context, OptionKind, Options, Pass, PassOption,
-    rewrite::{self, Emitter, fill_block::fill_block, shared_functions::SharedFunctions},
+    rewrite::{self, Emitter, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, DType, Function as Global, Module, PrimExpr, Tensor, TensorType, VDevice,
+    DType, Function as Global, Module, PrimExpr, Tensor, TensorType, VDevice,
     relax::{Binding, Call, Constant, Function, Operand, Value},
-    tir::{Block, Buffer, Param, PrimFunc, Region},
 };
-use hammock_ops::lookup;
+use hammock_ops::{lookup, packed_weights::PackedWeights};
 use hammock_runtime::Element;
 use indexmap::IndexMap;
 use std::{
@@ -181,7 +180,8 @@ impl Quantizer {
         let floats = match scaled_after {
             true => op("astype", vec![operand(&matrix.numbers)], vec![("dtype", matrix.dtype.into())])?,
             false => {
-                let kernel = self.kernels.share(module, "dequantize_weights", Global::Tir(matrix.kernel(self.format)));
+                let kernel = Global::Tir(matrix.packed(self.format).kernel());
+                let kernel = self.kernels.share(module, "dequantize_weights", kernel);
                 let inputs = vec![operand(&matrix.numbers), operand(&matrix.scales)];
                 let ty = TensorType::new(matrix.shape.map(PrimExpr::int64), matrix.dtype);
                 Call::tir(kernel, inputs, TensorType { vdevice: vdevice.clone(), ..ty }.into())
@@ -282,30 +282,16 @@ impl Matrix {
         self.scales.shape()[0] == 1
     }
 
-    /// Returns the kernel that dequantizes the matrix.
-    fn kernel(&self, format: Format) -> PrimFunc {
-        let buffer = |name: &str, tensor: &Tensor| {
-            Buffer::new(name, tensor.shape().iter().map(|size| PrimExpr::int64(*size)).collect(), tensor.dtype())
-        };
-        let (numbers, scales) = (buffer("numbers", &self.numbers), buffer("scales", &self.scales));
-        let weights = Buffer::new("weights", self.shape.map(PrimExpr::int64).to_vec(), self.dtype);
-        let body = fill_block(&weights, Attrs::new(), |at| {
-            let [row, column] = [0, 1].map(|axis| at[axis].clone());
-            let index = vec![if format.bits == 4 { row.clone().floordiv(2i64) } else { row.clone() }, column.clone()];
-            let group =
-                vec![if self.columns_are_groups() { 0i64.into() } else { row.clone().floordiv(self.group) }, column];
-            let stored = PrimExpr::load(&numbers, index.clone());
-            let number = if format.bits == 4 { nibble(stored, row) } else { stored };
-            let value = number.cast(DType::FLOAT32) * PrimExpr::load(&scales, group.clone());
-            (value.cast(self.dtype), vec![Region::point(&numbers, index), Region::point(&scales, group)])
-        });
-        PrimFunc {
-            params: [numbers, scales, weights].map(Param::buffer).into(),
-            ret_ty: None,
-            body: Block::root(Vec::new(), body).into(),
-            attrs: Attrs::new().with("tirx.noalias", true),
-            s_tir: true,
-            span: hammock_ir::Span::NONE,
+    /// Returns the format that kernels dequantize.
+    fn packed(&self, format: Format) -> PackedWeights {
+        PackedWeights {
+            shape: self.shape,
+            bits: format.bits,
+            is_signed: true,
+            group: self.group,
+            dtype: self.dtype,
+            scale_dtype: DType::FLOAT32,
+            zero_dtype: None,
         }
     }
 }
@@ -332,14 +318,6 @@ fn pack_int4(numbers: &[i8], width: usize) -> Vec<u8> {
         bytes.extend((0..width).map(|at| bits(low, at) | bits(high, at) << 4));
     }
     bytes
-}
-
-/// Extracts the number of a row from a byte of [`pack_int4`], by shifting it left and arithmetically back.
-fn nibble(byte: PrimExpr, row: PrimExpr) -> PrimExpr {
-    let int = DType::INT32;
-    let left = PrimExpr::int(28, int) - (row.floormod(2i64) * PrimExpr::int64(4)).cast(int);
-    let highest = PrimExpr::intrin("shift_left", vec![byte.cast(int), left], int);
-    PrimExpr::intrin("shift_right", vec![highest, PrimExpr::int(28, int)], int)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ pub mod common_subexpr;
 pub mod dead_code;
 pub mod devices;
 pub mod editor;
-pub mod fill_block;
 pub mod fuse_kernels;
 pub mod groups;
 pub mod leaves;

@@ -1,13 +1,14 @@
 //! Replacement kernels.
 
 use super::{PASS, wrong};
-use crate::{Context, rewrite::fill_block::fill_block};
+use crate::Context;
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Attrs, DType, Function as Global, Module, Name, PrimExpr, Type, count,
     prim::{IndexMap, Var},
     tir::{Block, Buffer, Param, PrimFunc, Region, call::callees},
 };
+use hammock_ops::legalize::fill_block;
 use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

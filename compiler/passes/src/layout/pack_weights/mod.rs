@@ -12,7 +12,7 @@
 
 mod flip_signs;
 
-use crate::{Context, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::fill_block::fill_block};
+use crate::{Context, Pass, analysis::attributes::LAYOUT_REWRITE};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function, Module, PrimExpr,
@@ -20,6 +20,7 @@ use hammock_ir::{
     tir::{Buffer, PrimFunc, Region, Stmt, StmtKind},
 };
 use hammock_loopnest::{PackedLayout, PackedParam};
+use hammock_ops::legalize::fill_block;
 
 /// See the module's documentation.
 pub static PASS: Pass =
