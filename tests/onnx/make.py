@@ -1404,6 +1404,129 @@ def contrib_quantized():
     record("contrib_quantized", 2 * random(20, 3, 4), random(21, 3, 4))
 
 
+def contrib_node(op, inputs, outputs, **attributes):
+    """A node of ONNX Runtime's domain; names are separated by spaces, and `-` is an omitted one."""
+    names = lambda text: ["" if name == "-" else name for name in text.split()]
+    return h.make_node(op, names(inputs), names(outputs), f"/{outputs.split()[0]}", domain="com.microsoft", **attributes)
+
+
+def contrib_model(name, nodes, inputs, given, weights, kinds={}, opset=17):
+    """Writes and records a model of contrib nodes; inputs are (name, shape), and all results are outputs."""
+    types = [(key, h.np_dtype_to_tensor_dtype(x.dtype), shape) for (key, shape), x in zip(inputs, given)]
+    outputs = [(out, kinds.get(out, FLOAT), None) for node in nodes for out in node.output if out]
+    model(name, nodes, types, outputs, weights, opset=opset, domains=["com.microsoft"])
+    record(name, *given)
+
+
+@writes_models
+def contrib_packed():
+    """Weights of 2, 4 and 8 bits, packed in bytes; the last ones are inputs."""
+    bits = np.random.default_rng(1)
+    byte = lambda *shape: bits.integers(0, 256, shape).astype(np.uint8)
+    attributes = dict(K=40, N=3, block_size=16)
+    node = contrib_node
+    nodes = [
+        node("MatMulNBits", "x b2 s", "two", bits=2, **attributes), node("MatMulNBits", "x b2 s z2", "two_shifted", bits=2, **attributes),
+        node("MatMulNBits", "x b4 s - - bias", "four", accuracy_level=1, **attributes), node("MatMulNBits", "x b4 s z4", "four_shifted", **attributes),
+        node("MatMulNBits", "x b4 s eights", "four_default", **attributes), node("MatMulNBits", "x b4 s zf", "four_floats", **attributes),
+        node("MatMulNBits", "x b4 s - groups", "four_grouped", **attributes), node("MatMulNBits", "x b4 s - rows", "four_rows", **attributes),
+        node("MatMulNBits", "x b8 s", "eight", bits=8, **attributes), node("MatMulNBits", "x b8 s z8", "eight_shifted", bits=8, **attributes),
+        node("MatMulNBits", "wide large large_s", "wide_four", K=256, N=80, block_size=32),
+        node("MatMulNBits", "wide large large_s large_z", "wide_shifted", K=256, N=80, block_size=32),
+        node("GatherBlockQuantized", "b4_rows ids s_rows", "rows_four", block_size=16, bits=4),
+        node("GatherBlockQuantized", "b8_rows ids s_rows z8_rows", "rows_eight", block_size=16, bits=8),
+        node("MatMulNBits", "x dynamic s z4", "dynamic_four", **attributes), node("MatMulNBits", "x dynamic dynamic_s", "dynamic_scaled", **attributes),
+    ]
+    scales = lambda seed, *shape: np.abs(random(seed, *shape)) / 8
+    weights = {
+        "b2": byte(3, 3, 4), "b4": byte(3, 3, 8), "b8": byte(3, 3, 16), "s": scales(1, 3, 3), "z2": byte(3, 1), "z4": byte(3, 2),
+        "z8": byte(3, 3), "zf": 8 + random(2, 3, 3), "eights": np.full((3, 2), 0x88, np.uint8), "bias": random(3, 3),
+        "groups": np.int32([2, 0, 1, 0] * 10), "rows": np.int32(np.arange(40) // 16), "large": byte(80, 8, 16), "large_s": scales(4, 80, 8),
+        "large_z": byte(80, 4), "b4_rows": byte(5, 16), "b8_rows": byte(5, 32), "s_rows": scales(5, 5, 2), "z8_rows": byte(5, 2),
+    }
+    inputs = [("x", ["n", 2, 40]), ("wide", ["n", 256]), ("ids", ["n", 2]), ("dynamic", [3, 3, 8]), ("dynamic_s", [3, 3])]
+    given = [random(20, 2, 2, 40), random(21, 2, 256), np.int64([[4, 0], [-1, 2]]), byte(3, 3, 8), scales(22, 3, 3)]
+    contrib_model("contrib_packed", nodes, inputs, given, weights)
+
+
+@writes_models
+def contrib_rotary():
+    """Rotary embeddings with positions, or the first position, and attention whose query heads share keys and values."""
+    node = contrib_node
+    attributes = dict(num_heads=4, kv_num_heads=2)
+    rotated = dict(do_rotary=1, **attributes)
+    nodes = [
+        node("RotaryEmbedding", "x first cos sin", "flat"), node("RotaryEmbedding", "x ids cos sin", "adjacent", interleaved=1),
+        node("RotaryEmbedding", "x ids cos_half sin_half", "part", num_heads=2, rotary_embedding_dim=16),
+        node("RotaryEmbedding", "y ids cos sin", "split", interleaved=1), node("RotaryEmbedding", "y first cos_half sin_half", "split_part", num_heads=2, rotary_embedding_dim=16),
+        node("GroupQueryAttention", "q k v - - last three", "prompt prompt_k prompt_v", **attributes),
+        node("GroupQueryAttention", "packed - - - - last three cos_half sin_half", "packed_prompt packed_k packed_v", rotary_interleaved=1, **rotated),
+        node("GroupQueryAttention", "one one_k one_v pk pv ends seven cos_half sin_half", "step step_k step_v", **rotated),
+        node("GroupQueryAttention", "one one_k one_v buffer_k buffer_v ends total cos_half sin_half ids_one", "shared shared_k shared_v", local_window_size=3, **rotated),
+        node("GroupQueryAttention", "one one_k one_v pk pv ends seven - - - bias", "biased biased_k biased_v", softcap=1.5, scale=0.4, **attributes),
+        node("GroupQueryAttention", "one one_k one_v pk pv ends seven - - - - sinks", "sunk sunk_k sunk_v", **attributes),
+        node("GroupQueryAttention", "one one_k one_v pk pv ends seven", "smooth smooth_k smooth_v", smooth_softmax=1, **attributes),
+    ]
+    weights = {
+        "cos": random(1, 9, 16), "sin": random(2, 9, 16), "cos_half": random(3, 9, 8), "sin_half": random(4, 9, 8), "three": np.int32(3),
+        "seven": np.int32([7]), "sinks": random(5, 4),
+    }
+    inputs = [("x", ["n", 3, 64]), ("y", ["n", 2, 3, 32]), ("first", [1]), ("ids", ["n", 3]), ("q", ["n", 3, 64]), ("k", ["n", 3, 32]), ("v", ["n", 3, 32]),
+              ("packed", ["n", 3, 128]), ("last", ["n"]), ("one", ["n", 1, 64]), ("one_k", ["n", 1, 32]), ("one_v", ["n", 1, 32]),
+              ("pk", ["n", 2, 6, 16]), ("pv", ["n", 2, 6, 16]), ("ends", ["n"]), ("buffer_k", ["n", 2, "most", 16]), ("buffer_v", ["n", 2, "most", 16]),
+              ("total", [1]), ("ids_one", ["n", 1]), ("bias", [1, 4, 1, 7])]
+    # ONNX Runtime zeroes the rows of buffers that no sequence has reached.
+    used = np.float32(np.arange(10) < 6).reshape(10, 1)
+    given = [random(20, 2, 3, 64), random(21, 2, 2, 3, 32), np.int64([5]), np.int64([[0, 1, 2], [4, 8, 3]]), random(22, 2, 3, 64), random(23, 2, 3, 32),
+             random(24, 2, 3, 32), random(25, 2, 3, 128), np.int32([2, 2]), random(26, 2, 1, 64), random(27, 2, 1, 32), random(28, 2, 1, 32),
+             random(29, 2, 2, 6, 16), random(30, 2, 2, 6, 16), np.int32([6, 6]), used * random(31, 2, 2, 10, 16), used * random(32, 2, 2, 10, 16), np.int32([7]),
+             np.int64([[6], [6]]), random(33, 1, 4, 1, 7)]
+    contrib_model("contrib_rotary", nodes, inputs, given, weights)
+
+
+@writes_models
+def contrib_buffers():
+    """Attention with past keys and values in buffers of maximum length, and sequences of different lengths."""
+    node = contrib_node
+    nodes = [
+        node("MultiHeadAttention", "x x x - - - pk pv length", "rows rows_k rows_v", num_heads=2),
+        node("DecoderMaskedMultiHeadAttention", "one one one mask shift pk pv length - - bias", "step step_k step_v", num_heads=2, past_present_share_buffer=1),
+        node("DecoderMaskedMultiHeadAttention", "one pk pv", "crossed", num_heads=2),
+        node("Attention", "x w bias bounds", "padded", num_heads=2),
+        node("GroupQueryAttention", "x x x wide_k wide_v ends total", "ragged ragged_k ragged_v", num_heads=1, kv_num_heads=1),
+    ]
+    weights = {"w": random(1, 8, 24), "bias": random(2, 24), "length": np.int32(4)}
+    inputs = [("x", [1, 3, 8]), ("one", [1, 1, 8]), ("pk", [1, 2, 9, 4]), ("pv", [1, 2, 9, 4]), ("mask", [1, 5]), ("shift", [1, 2, 1, 5]),
+              ("bounds", [2]), ("ends", [1]), ("total", [1]), ("wide_k", [1, 1, 6, 8]), ("wide_v", [1, 1, 6, 8])]
+    given = [random(20, 1, 3, 8), random(21, 1, 1, 8), random(22, 1, 2, 9, 4), random(23, 1, 2, 9, 4), np.int32([[1, 0, 1, 1, 1]]), random(24, 1, 2, 1, 5),
+             np.int32([3, 1]), np.int32([5]), np.int32([6]), random(26, 1, 1, 6, 8), random(27, 1, 1, 6, 8)]
+    contrib_model("contrib_buffers", nodes, inputs, given, weights)
+
+
+@writes_models
+def bad_contrib():
+    """Invalid nodes of ONNX Runtime's domain."""
+    zeros = lambda *shape, dtype=np.float32: np.zeros(shape, dtype)
+    attributes = dict(K=40, N=3, block_size=16)
+    node = contrib_node
+    nodes = [
+        node("MatMulNBits", "x b s", "block", **{**attributes, "block_size": 24}), node("MatMulNBits", "x b s", "bits", bits=3, **attributes),
+        node("MatMulNBits", "x b s", "bytes", bits=8, **attributes), node("MatMulNBits", "x b short", "scales", **attributes),
+        node("MatMulNBits", "x b s b", "zeros", **attributes), node("MatMulNBits", "x b s", "columns", K=40, block_size=16),
+        node("MatMulNBits", "y b s", "rows", **attributes), node("GatherBlockQuantized", "b ids s", "axis", quantize_axis=2, gather_axis=2),
+        node("RotaryEmbedding", "heads ids - sin", "cosines"), node("RotaryEmbedding", "heads ids sin sin", "pairs", num_heads=2, rotary_embedding_dim=3),
+        node("GroupQueryAttention", "heads heads heads - - last total", "rotary", num_heads=2, kv_num_heads=2, do_rotary=1),
+        node("GroupQueryAttention", "heads heads heads - - last total", "groups", num_heads=2, kv_num_heads=3),
+        node("GroupQueryAttention", "heads heads heads past past last total", "cache", num_heads=2, kv_num_heads=2),
+        node("GroupQueryAttention", "heads heads heads - - last total", "narrow", num_heads=2, kv_num_heads=2, k_quant_type="PER_TENSOR"),
+        node("MultiHeadAttention", "heads heads heads - - - past past last last", "beams", num_heads=2),
+    ]
+    weights = {"b": zeros(3, 3, 8, dtype=np.uint8), "s": zeros(3, 3), "short": zeros(3, 2), "ids": np.int64([0]), "heads": zeros(1, 3, 8), "sin": zeros(4, 2), "last": np.int32([2]),
+               "total": np.int32([3]), "past": zeros(1, 1, 2, 4)}
+    outputs = [(node.output[0], FLOAT, None) for node in nodes]
+    model("bad/contrib", nodes, [("x", FLOAT, [2, 40]), ("y", FLOAT, [2, 39])], outputs, weights, domains=["com.microsoft"])
+
+
 for make in MODELS:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

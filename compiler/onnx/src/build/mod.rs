@@ -12,8 +12,9 @@ use crate::{
 use broadcast_dims::{JointDims, UnifiedOperands, unify_dims};
 use hammock_diagnostics::Span;
 use hammock_ir::{
-    AttrValue, DType, Module, PrimExpr, TensorShape, TensorType, Type, prim,
-    relax::{Binding, Constant, Function, InferError, OpTable, Operand, Value as Bound, Var},
+    AttrValue, DType, Function as Global, Module, Name, PrimExpr, TensorShape, TensorType, Type, equal, prim,
+    relax::{Binding, Call, Constant, Function, InferError, OpTable, Operand, Value as Bound, Var},
+    tir::PrimFunc,
 };
 use hammock_ops::{CallContext, Table, lookup};
 use store_row::RowKernels;
@@ -69,6 +70,21 @@ impl Builder {
         let ty = Table.infer(&self.module, &self.function, &call)?;
         let var = self.bind(ty, Bound::Call(call))?;
         self.with_symbolic_dims(var, result)
+    }
+
+    /// Binds the result of a kernel; equal kernels are added to the module once.
+    pub fn call_kernel(
+        &mut self,
+        wanted: &str,
+        kernel: PrimFunc,
+        args: Vec<Operand>,
+        ty: Type,
+    ) -> Result<Operand, InferError> {
+        let kernel = Global::Tir(kernel);
+        let same = |(_, other): &(&Name, &Global)| equal::functions(other, &kernel).is_ok();
+        let name = self.module.functions.iter().find(same).map(|(name, _)| name.clone());
+        let name = name.unwrap_or_else(|| self.module.add_unique(wanted, kernel));
+        self.bind(ty.clone(), Bound::Call(Call::tir(name, args, ty))).map(Operand::Var)
     }
 
     /// Binds the fields of a tuple.

@@ -2,7 +2,7 @@
 
 use crate::{attributes::Attributes, graph::Importer, known_tensor::KnownTensor, value::Value};
 use hammock_ir::{
-    AttrValue, DType, PrimExpr, TensorShape, TensorType, Type,
+    AttrValue, DType, PrimExpr, Tensor, TensorShape, TensorType, Type,
     relax::{Constant, InferError, Operand},
 };
 use hammock_ops::{dims, legalize::accumulator};
@@ -51,6 +51,14 @@ impl Node<'_, '_> {
     pub fn optional(&mut self, at: usize) -> Result<Option<Operand>> {
         let value = self.given(at).cloned();
         value.map(|value| self.importer.build.operand(&value)).transpose()
+    }
+
+    /// Returns the tensor of an input that is a constant; `None` for other ones.
+    pub fn constant(&mut self, at: usize) -> Result<Option<Tensor>> {
+        Ok(match self.optional(at)? {
+            Some(Operand::Const(constant)) => Some(constant.tensor),
+            _ => None,
+        })
     }
 
     /// Returns all inputs from an index on, which are required.

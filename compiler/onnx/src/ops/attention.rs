@@ -1,17 +1,14 @@
-//! Attention and rotary embeddings.
+//! Attention.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[
-    op("Attention", attention).attributes(
-        "is_causal kv_num_heads left_window_size@25 q_num_heads qk_matmul_output_mode right_window_size@25 \
+pub const OPS: &[Op] = &[op("Attention", attention).attributes(
+    "is_causal kv_num_heads left_window_size@25 q_num_heads qk_matmul_output_mode right_window_size@25 \
          scale softcap softmax_precision",
-    ),
-    op("RotaryEmbedding", rotary).attributes("interleaved num_heads rotary_embedding_dim"),
-];
+)];
 
 /// The number of heads, which an attribute has to give.
 pub(super) fn head_count(n: &Node, name: &str) -> node::Result<i64> {
@@ -195,73 +192,4 @@ fn extend_mask(n: &mut Node, mask: Operand, keys: &PrimExpr) -> node::Result<Ope
     shape[axis] = missing.into();
     let fill = n.call("full", [Operand::Shape(shape), fill])?;
     n.call_with("concat", [Operand::Tuple(vec![mask, fill])], &[("axis", (axis as i64).into())])
-}
-
-/// Rotates pairs of features by angles.
-fn rotary(n: &mut Node) -> Result {
-    let x = n.input(0)?;
-    let original = n.dims(&x)?;
-    if !(3..=4).contains(&original.len()) {
-        return n.error("its input has to have 3 or 4 dimensions");
-    }
-    let x = match original.len() {
-        4 => n.call_with("permute_dims", [x], &[("axes", vec![0i64, 2, 1, 3].into())])?,
-        _ => {
-            let count = head_count(n, "num_heads")?;
-            let size = dims::floordiv(&original[2], &PrimExpr::int64(count));
-            n.reshape(x, vec![original[0].clone(), original[1].clone(), count.into(), size])?
-        }
-    };
-    let sizes = n.dims(&x)?;
-    let Some(whole) = sizes[3].as_int() else { return n.error("its head size has to be known") };
-    let rotary_dim = match n.attrs.int_or("rotary_embedding_dim", 0)? {
-        0 => whole,
-        some => some,
-    };
-    let angles = |n: &mut Node, at: usize| -> node::Result<Operand> {
-        let mut cache = n.input(at)?;
-        if let Some(positions) = n.optional(3)? {
-            cache = n.call_with("take", [cache, positions], &[("axis", 0i64.into())])?;
-        }
-        let mut shape = n.dims(&cache)?;
-        if shape.len() != 3 {
-            return n.error("its angles have to be of 3 dimensions, or of 2 with positions");
-        }
-        shape.insert(2, 1i64.into());
-        n.reshape(cache, shape)
-    };
-    let (cos, sin) = (angles(n, 1)?, angles(n, 2)?);
-    let slice = |n: &mut Node, begin: i64, end: i64, step: i64| {
-        let prims = |v: i64| Operand::Tuple(vec![Operand::int(v)]);
-        n.call("strided_slice", [x.clone(), prims(3), prims(begin), prims(end), prims(step)])
-    };
-    let interleaved = n.attrs.flag("interleaved")?;
-    let (a, b) = if interleaved {
-        (slice(n, 0, rotary_dim, 2)?, slice(n, 1, rotary_dim, 2)?)
-    } else {
-        (slice(n, 0, rotary_dim / 2, 1)?, slice(n, rotary_dim / 2, rotary_dim, 1)?)
-    };
-    let multiply = |n: &mut Node, x: &Operand, y: &Operand| n.call("multiply", [x.clone(), y.clone()]);
-    let (ca, sb, sa, cb) =
-        (multiply(n, &cos, &a)?, multiply(n, &sin, &b)?, multiply(n, &sin, &a)?, multiply(n, &cos, &b)?);
-    let (real, imaginary) = (n.call("subtract", [ca, sb])?, n.call("add", [sa, cb])?);
-    let mut pair = vec![real, imaginary];
-    if interleaved {
-        let mut shape = sizes.clone();
-        shape[3] = rotary_dim.into();
-        let stacked = n.call_with("stack", [Operand::Tuple(pair)], &[("axis", (-1i64).into())])?;
-        pair = vec![n.reshape(stacked, shape)?];
-    }
-    if rotary_dim < whole {
-        pair.push(slice(n, rotary_dim, whole, 1)?);
-    }
-    let y = match pair.as_slice() {
-        [one] => one.clone(),
-        _ => n.call_with("concat", [Operand::Tuple(pair)], &[("axis", (-1i64).into())])?,
-    };
-    Ok(match original.len() {
-        4 => n.call_with("permute_dims", [y], &[("axes", vec![0i64, 2, 1, 3].into())])?,
-        _ => n.reshape(y, original)?,
-    }
-    .into())
 }

@@ -33,6 +33,7 @@ mod recurrent_activation;
 mod reduce;
 mod resample;
 mod resize;
+mod rotary;
 mod select;
 mod sequence;
 mod shape;
@@ -149,6 +150,7 @@ const FAMILIES: &[&[Op]] = &[
     recurrent::OPS,
     reduce::OPS,
     resize::OPS,
+    rotary::OPS,
     select::OPS,
     sequence::OPS,
     shape::OPS,

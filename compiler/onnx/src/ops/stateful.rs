@@ -157,42 +157,60 @@ fn tensor_scatter(n: &mut Node) -> Result {
     if axis == 0 {
         return n.error("its `axis` cannot be that of the batch");
     }
-    let Some(new) = n.dims(&update)?.get(axis).cloned() else {
+    if n.rank(&update)? != sizes.len() {
         return n.error(format!("its `update` has no axis {axis}, as its cache has"));
+    }
+    let starts = if n.given(2).is_some() { Some(n.input_as_int64(2)?) } else { None };
+    let is_circular = match n.attrs.str_or("mode", "linear")? {
+        "linear" => false,
+        "circular" => true,
+        other => return n.error(format!("its `mode` is `{other}`, which is not known")),
     };
-    // For each sequence and index of the cache, the index in the update.
+    Ok(write_rows(n, &Cache { data: cache, axis, is_circular }, update, starts)?.into())
+}
+
+/// Cache of rows along an axis, for each sequence of a batch.
+pub(super) struct Cache {
+    pub(super) data: Operand,
+    /// Axis of the rows; the first axis is the batch.
+    pub(super) axis: usize,
+    /// True if rows beyond its end are written at its start; otherwise, they are dropped.
+    pub(super) is_circular: bool,
+}
+
+/// Writes new rows to a cache, for each sequence from its own row on.
+pub(super) fn write_rows(n: &mut Node, cache: &Cache, new: Operand, starts: Option<Operand>) -> node::Result<Operand> {
+    let Cache { data, axis, is_circular } = cache;
+    let (sizes, axis) = (n.dims(data)?, *axis);
+    let count = n.dims(&new)?[axis].clone();
+    // For each sequence and row of the cache, the new row.
     let counted = n.arange(sizes[axis].clone())?;
     let mut indices = n.reshape(counted, vec![1i64.into(), sizes[axis].clone()])?;
-    if n.given(2).is_some() {
-        let starts = n.input_as_int64(2)?;
-        let count = product(&n.dims(&starts)?);
-        let starts = n.reshape(starts, vec![count, 1i64.into()])?;
+    if let Some(starts) = starts {
+        let batch = product(&n.dims(&starts)?);
+        let starts = n.reshape(starts, vec![batch, 1i64.into()])?;
         indices = n.call("subtract", [indices, starts])?;
     }
-    match n.attrs.str_or("mode", "linear")? {
-        "linear" => {}
-        "circular" => {
-            let whole = n.dims_vector(&sizes[axis..=axis])?;
-            indices = n.call("floor_mod", [indices, whole])?;
-        }
-        other => return n.error(format!("its `mode` is `{other}`, which is not known")),
+    if *is_circular {
+        let whole = n.dims_vector(&sizes[axis..=axis])?;
+        indices = n.call("floor_mod", [indices, whole])?;
     }
     let indices = n.call("broadcast_to", [indices, Operand::Shape(vec![sizes[0].clone(), sizes[axis].clone()])])?;
     let low = n.with_scalar("maximum", &indices, 0.0)?;
-    let last = n.dims_vector(&[dims::sub(&new, &PrimExpr::int64(1))])?;
+    let last = n.dims_vector(&[dims::sub(&count, &PrimExpr::int64(1))])?;
     let inside = n.call("minimum", [low, last])?;
     let written = n.call("equal", [inside.clone(), indices])?;
     let mut shape = vec![PrimExpr::int64(1); sizes.len()];
     (shape[0], shape[axis]) = (sizes[0].clone(), sizes[axis].clone());
     let written = n.reshape(written, shape)?;
     let order: Vec<usize> = [0, axis].into_iter().chain((1..sizes.len()).filter(|at| *at != axis)).collect();
-    let turned = n.call_with("permute_dims", [update], &[("axes", axes_attr(&order))])?;
+    let turned = n.call_with("permute_dims", [new], &[("axes", axes_attr(&order))])?;
     let index = n.reshape(inside, vec![sizes[0].clone(), sizes[axis].clone(), 1i64.into()])?;
     let found = n.call_with("gather_nd", [turned, index], &[("batch_dims", 1i64.into())])?;
     let mut back = vec![0; sizes.len()];
     order.iter().enumerate().for_each(|(at, axis)| back[*axis] = at);
     let found = n.call_with("permute_dims", [found], &[("axes", axes_attr(&back))])?;
-    Ok(n.call("where", [written, found, cache])?.into())
+    n.call("where", [written, found, data.clone()])
 }
 
 impl Node<'_, '_> {
