@@ -606,12 +606,13 @@ def selection():
         h.make_node("MatMul", ["some_rows", "w"], ["multiplied"]),
         h.make_node("Unique", ["x"], ["columns"], axis=1),
         h.make_node("MatMul", ["v", "columns"], ["of_columns"]),
+        h.make_node("Slice", ["x", "starts", "ends"], ["inner"]),
     ]
     weights = {"zero": np.float32(0), "two": [2], "first": [0], "w": random(1, 5, 3), "v": random(2, 2, 4)}
-    names = ["chosen", "sum", "top", "put", "some_rows", "multiplied", "of_columns"]
+    names = ["chosen", "sum", "top", "put", "some_rows", "multiplied", "of_columns", "inner"]
     outputs = [(name, FLOAT, None) for name in names] + [("top_at", INT64, None)]
-    model("selection", nodes, [("x", FLOAT, [4, 5]), ("rows", BOOL, [4])], outputs, weights)
-    record("selection", np.round(random(3, 4, 5), 1), np.array([True, False, True, True]))
+    model("selection", nodes, [("x", FLOAT, [4, 5]), ("rows", BOOL, [4]), ("starts", INT64, ["axes"]), ("ends", INT64, ["axes"])], outputs, weights)
+    record("selection", np.round(random(3, 4, 5), 1), np.array([True, False, True, True]), np.array([1]), np.array([-1]))
 
 
 @writes_models

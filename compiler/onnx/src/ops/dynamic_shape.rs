@@ -273,10 +273,12 @@ pub fn slice(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
     let starts = n.input_as_int64(1)?;
-    let count = n.static_length(&starts)?;
-    let axes = match n.given(3) {
-        Some(_) => n.normalize_axes(3, rank)?,
-        None => n.int64_vector(0..count as i64)?,
+    let count = product(&n.dims(&starts)?);
+    let axes = match (n.given(3), count.as_int()) {
+        (Some(_), _) => n.normalize_axes(3, rank)?,
+        (None, Some(count)) => n.int64_vector(0..count.min(hammock_ir::MAX_RANK as i64))?,
+        // The first axes, as many as there are at run time.
+        (None, None) => n.arange(count)?,
     };
     let placed = |n: &mut Node, at: usize, default: i64| {
         let all = n.int64_vector(vec![default; rank])?;
