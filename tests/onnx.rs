@@ -237,7 +237,7 @@ fn dynamic_indices_are_checked() {
         ("slice_at", &[X, "[0]:int64", "[1]:int64", "[-3]:int64"], "index -1 is outside"),
         ("squeeze_at", &[X, "[2]:int64"], "index 2 is outside"),
         ("unsqueeze_at", &[X, "[3]:int64"], "index 3 is outside"),
-        ("sequence_at", &[X, "2:int64"], "index 2 is out of range for a sequence of 2"),
+        ("sequence_at", &["(zeros(2,3):float32, ones(1,1):float32)", "2:int64"], "index 2 is out of range for a sequence of 2"),
     ] {
         let message = misfit(name, inputs, &["--exec-mode", "reference"]);
         assert!(message.contains(said), "{name}: {message}");
@@ -310,6 +310,28 @@ fn strings_are_arguments_and_results() {
         let output = run(words, &[]);
         let message = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(1) && message.contains(said), "{message}");
+    }
+}
+
+/// Sequences are arguments and results as tuples.
+#[test]
+fn sequences_are_arguments_and_results() {
+    let run = |given: &str| {
+        let args = ["run", "tests/onnx/misfits/given.onnx", "--exec-mode", "reference", "--arg", given];
+        hammock(root(), &[&args, &["--arg", "[[5, 6]]:float32"][..]].concat())
+    };
+    let shown = stdout(run("([[1, 2], [3, 4]]:float32, zeros(0,2):float32)"));
+    assert!(shown.starts_with("0: float32[3, 2]\n[[1.0 2.0]\n [3.0 4.0]\n [5.0 6.0]]\n1.0: float32[2, 2]\n"), "{shown}");
+    assert!(stdout(run("()")).starts_with("0: float32[1, 2]\n[[5.0 6.0]]\n1.0: float32[1, 2]\n"));
+    for (given, said) in [
+        ("[[1, 2]]:float32", "argument #0 must be Tuple"),
+        ("([[1, 2]]:int64,)", "element 0 is"),
+        ("([[1]]:float32,)", "element 1 is"),
+        ("([1, 2]:float32,)", "element 1 is"),
+    ] {
+        let output = run(given);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && message.contains("[E0502]") && message.contains(said), "{message}");
     }
 }
 

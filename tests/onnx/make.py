@@ -147,8 +147,8 @@ def sequences():
 
 @writes_models
 def sequence_values():
-    """Sequences that are known while the model is imported, and those at run time: a position, the sizes of parts or
-    the sequence itself is an input."""
+    """Sequences that are known while the model is imported, and those at run time: a position or the sizes of parts are
+    inputs."""
     def node(op, inputs, outputs, **attributes):
         return h.make_node(op, inputs.split(), outputs.split(), **attributes)
     info = lambda name: h.make_tensor_value_info(name, FLOAT, None)
@@ -163,25 +163,23 @@ def sequence_values():
         node("SplitToSequence", "x", "columns", axis=1), node("SequenceAt", "columns at", "column"),
         node("SequenceInsert", "columns column at", "more"), node("SequenceErase", "more", "fewer"), node("ConcatFromSequence", "more", "wide", axis=1),
         node("SequenceLength", "fewer", "count"), node("SplitToSequence", "x sizes", "parts", axis=1), node("ConcatFromSequence", "parts", "again", axis=1),
-        node("SequenceInsert", "given x", "longer"), node("SequenceAt", "longer at", "chosen"), node("ConcatFromSequence", "longer", "all", axis=0, new_axis=1),
+        node("SequenceAt", "parts at", "chosen"),
     ]
     inputs = [h.make_tensor_value_info(*v) for v in [("x", FLOAT, [2, 6]), ("y", FLOAT, [2, 6]), ("at", INT64, []), ("sizes", INT64, ["k"])]]
-    inputs.append(h.make_tensor_sequence_value_info("given", FLOAT, ["a", "b"]))
     kinds = {"length": INT64, "count": INT64}
-    tensors = ["length", "last", "joined", "stacked", "half", "flat", "column", "wide", "count", "again", "chosen", "all"]
+    tensors = ["length", "last", "joined", "stacked", "half", "flat", "column", "wide", "count", "again", "chosen"]
     outputs = [h.make_tensor_value_info(n, kinds.get(n, FLOAT), None) for n in tensors]
     outputs += [h.make_tensor_sequence_value_info(n, FLOAT, None) for n in ["pair", "parts"]]
     weights = {"zero": np.int64(0), "one_": np.int64(1), "two_": np.int64(2), "minus": np.int64(-1), "factor": np.float32(-2)}
     graph = h.make_graph(nodes, "sequence_values", inputs, outputs, [tensor(n, v) for n, v in weights.items()])
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8, producer_name="tests"), "sequence_values.onnx")
     session = onnxruntime.InferenceSession("sequence_values.onnx", providers=["CPUExecutionProvider"])
-    x, y, given = random(1, 2, 6), random(2, 2, 6), [random(3, 2, 6), random(4, 2, 6)]
-    feed = {"x": x, "y": y, "at": np.array(-2), "sizes": np.int64([1, 0, 5]), "given": given}
-    results = session.run(None, feed)
+    x, y, at, sizes = random(1, 2, 6), random(2, 2, 6), np.array(-2), np.int64([1, 0, 5])
+    results = session.run(None, {"x": x, "y": y, "at": at, "sizes": sizes})
     arrays = {}
-    for at, result in enumerate(results):
-        arrays |= {f"{at}.{k}": part for k, part in enumerate(result)} if isinstance(result, list) else {str(at): result}
-    np.savez("sequence_values.inputs.npz", **{str(i): v for i, v in enumerate([x, y, np.array(-2), np.int64([1, 0, 5]), *given])})
+    for i, result in enumerate(results):
+        arrays |= {f"{i}.{k}": part for k, part in enumerate(result)} if isinstance(result, list) else {str(i): result}
+    np.savez("sequence_values.inputs.npz", **{str(i): v for i, v in enumerate([x, y, at, sizes])})
     np.savez("sequence_values.expected.npz", **arrays)
 
 
@@ -1139,8 +1137,13 @@ def misfits():
         one(f"pad_{mode}_constant", "Pad", [x, "p"], weights={"p": np.array([2, 0, 2, 0])}, mode=mode)
     one("loss", "NegativeLogLikelihoodLoss", [x, ints("t", "n")], ignore_index=-100)
     one("conv", "Conv", [image, "w"], weights={"w": np.ones((1, 1, 3), np.float32)})
-    construct = h.make_node("SequenceConstruct", ["x", "x"], ["s"])
-    model("misfits/sequence_at", [construct, h.make_node("SequenceAt", ["s", "i"], ["y"], "/node")], [x, ints("i")], [("y", FLOAT, None)])
+    chosen = h.make_graph([h.make_node("SequenceAt", ["s", "i"], ["y"], "/node")], "sequence_at",
+                          [h.make_tensor_sequence_value_info("s", FLOAT, ["n", "m"]), h.make_tensor_value_info(*ints("i"))], [h.make_tensor_value_info("y", FLOAT, None)])
+    onnx.save(h.make_model(chosen, opset_imports=[h.make_opsetid("", 17)], ir_version=8, producer_name="tests"), "misfits/sequence_at.onnx")
+    given = [h.make_tensor_sequence_value_info("given", FLOAT, ["k", 2]), h.make_tensor_value_info("x", FLOAT, ["n", 2])]
+    graph = h.make_graph([h.make_node("SequenceInsert", ["given", "x"], ["all"], "/node"), h.make_node("ConcatFromSequence", ["all"], ["y"], "/node", axis=0)],
+                         "given", given, [h.make_tensor_value_info("y", FLOAT, [None, 2]), h.make_tensor_sequence_value_info("all", FLOAT, None)])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8, producer_name="tests"), "misfits/given.onnx")
     words = [("words", TensorProto.STRING, ["n"]), ("mark", TensorProto.STRING, []), ("parts", TensorProto.STRING, ["n", None]), ("counts", INT64, ["n"])]
     marked = [h.make_node("Constant", [], ["bang"], value_string="!"), h.make_node("StringConcat", ["words", "bang"], ["mark"], "/node"),
               h.make_node("StringSplit", ["words"], ["parts", "counts"])]

@@ -6,11 +6,12 @@ use crate::{
     listing::brief,
     model::damaged,
     schema::{DimensionValue, GraphProto, TensorProto, TypeProto, ValueInfoProto, type_proto},
-    sequence::{Element, OptionalType, OptionalValue, Sequence},
-    sparse,
-    strings::Strings,
-    tensor,
-    value::Value,
+    sparse, tensor,
+    value::{
+        Value,
+        sequence::{Element, OptionalType, OptionalValue, Sequence},
+        strings::Strings,
+    },
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{

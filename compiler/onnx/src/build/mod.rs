@@ -2,12 +2,16 @@
 
 mod broadcast_dims;
 pub mod nested;
+mod sequence;
 mod store_row;
+pub mod strings;
 
 use crate::{
     known_tensor::KnownTensor,
-    sequence::{OptionalValue, Sequence},
-    value::Value,
+    value::{
+        Value,
+        sequence::{OptionalValue, Sequence},
+    },
 };
 use broadcast_dims::{JointDims, UnifiedOperands, unify_dims};
 use hammock_diagnostics::Span;

@@ -18,10 +18,8 @@ use super::node::{self, Node, Result, shown_size};
 use crate::{
     build::nested::{Enclosing, body},
     known_tensor::KnownTensor,
-    ops::stack_sequence,
     schema::GraphProto,
-    sequence::ObjectType,
-    value::Value,
+    value::{Value, sequence::ObjectType},
 };
 use hammock_ir::{
     DType, PrimExpr, TensorShape, TensorType, Type, prim,
@@ -426,7 +424,7 @@ impl LoopFunction {
         for (value, stacked) in results.outputs.iter_mut().zip(&stacked) {
             if let StackedForm::Rows(ObjectType::Sequence(element), axis) = &stacked.form {
                 let rows = n.importer.build.operand(value)?;
-                *value = stack_sequence(n, rows, element, *axis)?;
+                *value = n.importer.build.concat_sequence(rows, element, *axis as i64, true)?;
             }
         }
         Ok(results)

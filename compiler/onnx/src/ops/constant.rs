@@ -5,9 +5,8 @@ use crate::{
     dtype,
     known_tensor::KnownTensor,
     node::{self, Node},
-    strings::Strings,
     tensor,
-    value::Value,
+    value::{Value, strings::Strings},
 };
 use hammock_ir::{
     PrimExpr, Tensor,

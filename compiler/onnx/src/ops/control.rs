@@ -6,8 +6,7 @@ use crate::{
     looping::{Iteration, Loop, Output, Results, counted_loop, from_end, import_loop},
     node::{self, Node},
     schema::GraphProto,
-    sequence::ObjectType,
-    value::{Outputs, Value},
+    value::{Outputs, Value, sequence::ObjectType},
 };
 use hammock_ir::{
     DType, PrimExpr, TensorShape, TensorType, Type, prim,

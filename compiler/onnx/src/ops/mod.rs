@@ -43,8 +43,6 @@ mod strings;
 mod vision;
 mod windows;
 
-pub use sequence::stack_sequence;
-
 use crate::{
     dtype,
     node::Node,

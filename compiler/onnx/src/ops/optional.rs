@@ -4,8 +4,10 @@ use super::{Op, Result, op};
 use crate::{
     known_tensor::KnownTensor,
     node::Node,
-    sequence::{OptionalType, OptionalValue, Sequence},
-    value::{Outputs, Value},
+    value::{
+        Outputs, Value,
+        sequence::{OptionalType, OptionalValue, Sequence},
+    },
 };
 use hammock_ir::{DType, PrimExpr};
 

@@ -9,8 +9,10 @@ use crate::{
     looping::{Iteration, Loop, import_loop},
     node::{self, Node, scalar},
     schema::GraphProto,
-    sequence::{Dims, Element, Sequence},
-    value::{Outputs, Value},
+    value::{
+        Outputs, Value,
+        sequence::{Dims, Element, Sequence},
+    },
 };
 use hammock_ir::{
     DType, PrimExpr,
@@ -139,7 +141,9 @@ fn concat_from_sequence(n: &mut Node) -> Result {
     let new_axis = n.attrs.flag("new_axis")?;
     match &sequence {
         Sequence::Known(values, element) => concat_values(n, values, element, axis, new_axis),
-        Sequence::Dynamic(operand, element) => Ok(concat_dynamic(n, operand.clone(), element, axis, new_axis)?.into()),
+        Sequence::Dynamic(operand, element) => {
+            Ok(n.importer.build.concat_sequence(operand.clone(), element, axis, new_axis)?.into())
+        }
     }
 }
 
@@ -163,40 +167,6 @@ fn concat_values(n: &mut Node, values: &[Value], element: &Element, axis: i64, n
         (_, true) => n.call_with("stack", [Operand::Tuple(parts)], &[("axis", axis)])?,
     };
     Ok(Value::of(joined, ty).into())
-}
-
-/// Stacks the tensors of a sequence.
-pub fn stack_sequence(n: &mut Node, sequence: Operand, element: &Element, axis: usize) -> node::Result<Value> {
-    concat_dynamic(n, sequence, element, axis as i64, true)
-}
-
-fn concat_dynamic(
-    n: &mut Node,
-    sequence: Operand,
-    element: &Element,
-    axis: i64,
-    new_axis: bool,
-) -> node::Result<Value> {
-    let (Some(ty), Some(dims)) = (element.ty, element.dims.known()) else {
-        return n.error(format!("the type of the sequence's tensors is not known: {}", element.shown()));
-    };
-    let axis = n.axis(axis, dims.len() + usize::from(new_axis))?;
-    let mut args = vec![sequence, Operand::int(axis as i64), Operand::Prim(PrimExpr::bool(new_axis))];
-    // The shape matters for empty sequences; the size of the axis does not.
-    let unused = |at: usize| (!new_axis && at == axis).then(|| PrimExpr::int64(0));
-    let sizes = dims.iter().enumerate().map(|(at, dim)| dim.clone().or_else(|| unused(at)));
-    if let Some(sizes) = sizes.collect::<Option<Vec<_>>>() {
-        args.extend([Operand::DType(ty.held), Operand::Shape(sizes)]);
-    }
-    let joined = n.call("sequence_concat", args)?;
-    let mut element = element.clone();
-    if let Dims::Known(dims) = &mut element.dims {
-        match new_axis {
-            true => dims.insert(axis, None),
-            false => dims[axis] = None,
-        }
-    }
-    n.importer.build.tensor_of_element(joined, &element)
 }
 
 /// Sizes of the parts of an axis.

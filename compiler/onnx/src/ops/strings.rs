@@ -2,10 +2,9 @@
 
 use super::{Op, Result, op};
 use crate::{
+    build::strings::{Argument, Outcome},
     node::{self, Node},
-    sequence::Element,
-    strings::{Argument, Outcome, Strings},
-    value::{Outputs, Value},
+    value::{Outputs, Value, sequence::Element, strings::Strings},
 };
 use hammock_ir::{
     DType, PrimExpr,

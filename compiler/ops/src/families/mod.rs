@@ -9,17 +9,15 @@ pub mod distributed;
 pub mod gradient;
 pub mod image;
 pub mod index;
-pub mod inspect;
 pub mod linear_algebra;
 pub mod manipulate;
 pub mod memory;
 pub mod nn;
 pub mod quantize;
 pub mod reduce;
+pub mod runtime;
 pub mod scan;
 pub mod scatter;
-pub mod sequence;
-pub mod set;
 pub mod shape_value;
 pub mod sort;
 pub mod ternary;
@@ -42,8 +40,7 @@ pub(crate) fn all() -> Vec<Vec<Op>> {
         reduce::ops(),
         sort::ops(),
         scan::ops(),
-        set::ops(),
-        sequence::ops(),
+        runtime::ops(),
         nn::ops(),
         image::ops(),
         vision::ops(),
@@ -51,7 +48,6 @@ pub(crate) fn all() -> Vec<Vec<Op>> {
         gradient::ops(),
         call::ops(),
         shape_value::ops(),
-        inspect::ops(),
         memory::ops(),
         device::ops(),
         collective::ops(),

@@ -1,15 +1,12 @@
 //! Sequences and optional values: known one by one while the model is imported, or only at run time.
 
+use super::{Value, strings::Strings};
 use crate::{
-    build::Builder,
     dtype,
-    node::shown_size,
     schema::{DimensionValue, TypeProto, type_proto},
-    strings::Strings,
-    value::Value,
 };
 use hammock_ir::{
-    PrimExpr, TensorShape, TensorType, Type, prim,
+    PrimExpr,
     relax::{InferError, Operand},
 };
 use hammock_ops::dims;
@@ -255,7 +252,8 @@ impl Element {
     pub fn shown(&self) -> String {
         let ty = self.ty.map_or("?".to_owned(), |ty| ty.stored.to_string());
         let Some(dims) = self.dims.known() else { return format!("{ty} of unknown rank") };
-        let dims: Vec<String> = dims.iter().map(|dim| dim.as_ref().map_or("?".to_owned(), shown_size)).collect();
+        let shown = |dim: &PrimExpr| dim.as_int().map_or_else(|| dim.to_string(), |size| size.to_string());
+        let dims: Vec<String> = dims.iter().map(|dim| dim.as_ref().map_or("?".to_owned(), shown)).collect();
         format!("{ty}({})", dims.join(", "))
     }
 }
@@ -266,84 +264,5 @@ impl Sequence {
         match self {
             Sequence::Known(_, element) | Sequence::Dynamic(_, element) => element,
         }
-    }
-}
-
-impl Builder {
-    /// Returns the type of a tensor as one of a sequence.
-    ///
-    /// # Errors
-    /// If the value is not a tensor.
-    pub fn element_of(&mut self, value: &Value) -> Result<Element, InferError> {
-        if let Value::Known(known) = value {
-            let ty = ElementType { number: 0, stored: known.dtype, held: known.dtype };
-            let dims = known.shape.iter().map(|size| Some(PrimExpr::int64(*size))).collect();
-            return Ok(Element { ty: Some(ty), dims: Dims::Known(dims) });
-        }
-        let operand = self.operand(value)?;
-        let ty = self.tensor(&operand)?;
-        let held = |held| ElementType { number: 0, stored: held, held };
-        let dims = ty.shape.dims().map(|dims| dims.iter().cloned().map(Some).collect());
-        let dims = dims.or_else(|| ty.ndim().map(|ndim| vec![None; ndim])).map_or(Dims::Unranked, Dims::Known);
-        Ok(Element { ty: value.narrow().or(ty.dtype.map(held)), dims })
-    }
-
-    /// Returns a sequence of known values, whose types are joined with `element`.
-    pub fn known_sequence(&mut self, values: Vec<Value>, element: Option<Element>) -> Result<Sequence, InferError> {
-        let mut joined = element.unwrap_or_default();
-        for value in &values {
-            joined = joined.join(&self.element_of(value)?)?;
-        }
-        Ok(Sequence::Known(values.into(), joined))
-    }
-
-    /// Returns a sequence as a value at run time.
-    pub fn sequence_operand(&mut self, sequence: &Sequence) -> Result<Operand, InferError> {
-        match sequence {
-            Sequence::Dynamic(operand, _) => Ok(operand.clone()),
-            Sequence::Known(values, _) => {
-                let values = values.iter().map(|value| self.operand(value)).collect::<Result<Vec<_>, _>>()?;
-                self.call("sequence_construct", values, &[])
-            }
-        }
-    }
-
-    /// Returns a value of any kind as one at run time, whose type is a tensor's or `R.Any`.
-    pub fn object_operand(&mut self, value: &Value) -> Result<Operand, InferError> {
-        match value {
-            Value::Sequence(sequence) => self.sequence_operand(sequence),
-            other => self.any_operand(other),
-        }
-    }
-
-    /// Returns the type of two values of which one is the result; `None` if both are tensors of numbers.
-    pub fn joined_type(&mut self, a: &Value, b: &Value) -> Result<Option<ObjectType>, InferError> {
-        let optional = |build: &mut Builder, tensor: &Value| {
-            build.element_of(tensor).map(|element| ObjectType::Optional(Some(OptionalType::Tensor(element))))
-        };
-        match (ObjectType::of(a), ObjectType::of(b)) {
-            (None, None) => Ok(None),
-            (Some(own), Some(other)) => own.join(&other).map(Some),
-            // A tensor may be absent in the other case.
-            (Some(own @ ObjectType::Optional(_)), None) => own.join(&optional(self, b)?).map(Some),
-            (None, Some(other @ ObjectType::Optional(_))) => optional(self, a)?.join(&other).map(Some),
-            (Some(_), None) | (None, Some(_)) => {
-                Err(InferError::new("it is a tensor in one case and not in the other"))
-            }
-        }
-    }
-
-    /// Binds a value of unknown type, such as one out of a sequence, as a tensor, which is checked at run time.
-    pub fn tensor_of_element(&mut self, value: Operand, element: &Element) -> Result<Value, InferError> {
-        let (Some(ty), Some(dims)) = (element.ty, element.dims.known()) else {
-            let message = format!("the type of the tensors is not known: {}", element.shown());
-            return Err(
-                InferError::new(message).help("give the sequence in the model's inputs or outputs a complete type")
-            );
-        };
-        let dim = |dim: &Option<PrimExpr>| dim.clone().unwrap_or_else(|| prim::Var::int64("m").expr());
-        let shape = TensorShape::Known(dims.iter().map(dim).collect::<Vec<_>>().into());
-        let tensor = TensorType { shape, dtype: Some(ty.held), vdevice: None };
-        Ok(Value::of(self.match_cast(value, Type::from(tensor))?, ty))
     }
 }

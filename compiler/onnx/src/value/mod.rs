@@ -1,12 +1,13 @@
 //! Values of the graph's names.
 
-use crate::{
-    known_tensor::KnownTensor,
-    sequence::{OptionalValue, Sequence},
-    strings::Strings,
-};
+pub mod sequence;
+pub mod strings;
+
+use crate::known_tensor::KnownTensor;
 use hammock_ir::relax::Operand;
 use hammock_tools::ElementType;
+use sequence::{OptionalValue, Sequence};
+use strings::Strings;
 
 /// Value of a name in the graph.
 #[derive(Clone, Debug)]
