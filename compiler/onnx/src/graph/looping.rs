@@ -88,9 +88,7 @@ pub fn import_loop<'m>(
     }
     let start = n.importer.checkpoint();
     let looped = form(n).and_then(|form| import_function(n, &form, initial, import_body));
-    let (Err(_), Some(trips)) = (&looped, trips.filter(|trips| *trips <= MAX_UNROLLED_OTHERWISE)) else {
-        return looped;
-    };
+    let (Err(_), Some(trips)) = (&looped, trips) else { return looped };
     n.importer.abandon(&start);
     if let Some(results) = unroll(n, trips, initial, import_body)? {
         return Ok(results);
@@ -160,7 +158,7 @@ const MAX_UNROLLED: i64 = 8;
 /// Maximum trip count of a loop that is unrolled because its body needs it.
 const MAX_UNROLLED_OTHERWISE: i64 = 1024;
 
-/// Unrolls a loop; `None` if its condition is only known at run time.
+/// Unrolls a loop; `None` if its condition is only known at run time, or it has too many iterations.
 fn unroll<'m>(
     n: &mut Node<'_, 'm>,
     trips: i64,
@@ -171,6 +169,10 @@ fn unroll<'m>(
     let mut state = initial.to_vec();
     let mut outputs: Vec<Vec<Output>> = Vec::new();
     for iteration in 0..trips {
+        if iteration == MAX_UNROLLED_OTHERWISE {
+            n.importer.abandon(&start);
+            return Ok(None);
+        }
         let next = import_body(n, &node::scalar(iteration as f64, DType::INT64)?, &state)?;
         outputs.push(next.outputs);
         state = next.state;
@@ -179,7 +181,7 @@ fn unroll<'m>(
             Some(running) if running.first() == Some(&0) => break,
             Some(_) => {}
             None => {
-                n.importer.roll_back(&start);
+                n.importer.abandon(&start);
                 return Ok(None);
             }
         }

@@ -179,6 +179,7 @@ fn loop_node<'m>(n: &mut Node<'_, 'm>) -> Result {
         None => Some(true),
         Some(_) => n.known(1).and_then(|starts| Some(starts.ints()?.first().copied()? != 0)),
     };
+    let trips = if n.given(0).is_none() { Some(i64::MAX) } else { trips };
     let trips = trips.filter(|_| starts == Some(true)).map(PrimExpr::int64);
     let mut iterate = |n: &mut Node<'_, 'm>, at: &Operand, state: &[Value]| iteration(n, &inputs, at, state);
     Ok(import_loop(n, trips.as_ref(), &inputs.state, &mut |n| loop_form(n, &inputs, starts), &mut iterate)?.into())

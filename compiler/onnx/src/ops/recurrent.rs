@@ -89,7 +89,14 @@ fn recurrent<'m>(n: &mut Node<'_, 'm>, cell: &Cell) -> Result {
     let (mut outputs, mut states) = (Vec::new(), Vec::new());
     for number in 0..directions.clamp(0, 2) {
         let activations = activations.by_ref().take(cell.activations.len()).collect();
-        let (gates, direction) = prepare(n, cell, (&x, hidden), number, activations)?;
+        let layer = Layer { cell, hidden, number, activations };
+        let gates = layer.input_gates(n, &x)?;
+        // Constants are folded wherever they are used; what is computed before the loop is passed to it.
+        let is_constant = [2, 3, 7].iter().all(|at| match n.given(*at) {
+            Some(value) => matches!(value, Value::Known(_) | Value::Operand(Operand::Const(_))),
+            None => true,
+        });
+        let prepared = if is_constant { None } else { Some(layer.loop_invariants(n)?) };
         let start = |n: &mut Node, at: usize| match n.optional(at)? {
             Some(initial) => {
                 let initial = swapped(n, initial, &[1, 0, 2])?;
@@ -110,7 +117,9 @@ fn recurrent<'m>(n: &mut Node<'_, 'm>, cell: &Cell) -> Result {
             let before = State::of(state, n)?;
             let at = if backward { from_end(n, &sizes[0], position)? } else { position.clone() };
             let gates = n.call_with("take", [gates.clone(), at.clone()], &[("axis", 0i64.into())])?;
-            let next = (cell.step)(n, &direction, &gates, &before)?;
+            let in_loop = if is_constant { Some(layer.loop_invariants(n)?) } else { None };
+            let Some(direction) = prepared.as_ref().or(in_loop.as_ref()) else { return n.error("it has no weights") };
+            let next = (cell.step)(n, direction, &gates, &before)?;
             let (next, y) = mask_past_length(n, next, &before, &at)?;
             let y = Output { value: Value::Operand(y), axis: 0, reversed: backward };
             Ok(Iteration { condition: None, state: next.values(), outputs: vec![y] })
@@ -140,53 +149,74 @@ fn recurrent<'m>(n: &mut Node<'_, 'm>, cell: &Cell) -> Result {
     Ok(results.into())
 }
 
-/// Returns the input's contribution to the gates of all steps, with the biases, and the loop-invariant operands.
-fn prepare(
-    n: &mut Node,
-    cell: &Cell,
-    (x, hidden): (&Operand, i64),
+/// One direction of a layer.
+struct Layer<'c> {
+    cell: &'c Cell,
+    hidden: i64,
+    /// Number of the direction.
     number: i64,
     activations: Vec<Activation>,
-) -> node::Result<(Operand, Direction)> {
-    let part = |n: &mut Node, at: usize| match n.optional(at)? {
-        Some(all) => select_index(n, &all, number).map(Some),
-        None => Ok(None),
-    };
-    let mut weights = Vec::new();
-    for at in [1, 2] {
-        let own = n.input(at)?;
-        let own = select_index(n, &own, number)?;
-        weights.push(n.call("permute_dims", [own])?);
+}
+
+impl Layer<'_> {
+    /// Returns the direction's part of an optional input.
+    fn part(&self, n: &mut Node, at: usize) -> node::Result<Option<Operand>> {
+        match n.optional(at)? {
+            Some(all) => select_index(n, &all, self.number).map(Some),
+            None => Ok(None),
+        }
     }
-    let mut gates = n.call("matmul", [x.clone(), weights[0].clone()])?;
-    let mut recurrent = weights.split_off(1);
-    let linear_before_reset = cell.gates == 3 && n.attrs.flag("linear_before_reset")?;
-    let mut reset_bias = None;
-    if let Some(bias) = part(n, 3)? {
-        let half = cell.gates * hidden;
-        let input = slice(n, &bias, 0, 0, half)?;
-        gates = n.call("add", [gates, input])?;
-        let mut own = slice(n, &bias, 0, half, 2 * half)?;
-        if linear_before_reset {
-            reset_bias = Some(slice(n, &own, 0, 2 * hidden, half)?);
+
+    /// Returns the direction's transposed weights.
+    fn weight(&self, n: &mut Node, at: usize) -> node::Result<Operand> {
+        let all = n.input(at)?;
+        let own = select_index(n, &all, self.number)?;
+        n.call("permute_dims", [own])
+    }
+
+    /// True if the reset gate scales the product of the state and its weights, instead of the state.
+    fn is_linear_before_reset(&self, n: &Node) -> node::Result<bool> {
+        Ok(self.cell.gates == 3 && n.attrs.flag("linear_before_reset")?)
+    }
+
+    /// Returns the input's contribution to the gates of all steps, with the biases.
+    fn input_gates(&self, n: &mut Node, x: &Operand) -> node::Result<Operand> {
+        let weights = self.weight(n, 1)?;
+        let gates = n.call("matmul", [x.clone(), weights])?;
+        let Some(bias) = self.part(n, 3)? else { return Ok(gates) };
+        let half = self.cell.gates * self.hidden;
+        let (input, mut own) = (slice(n, &bias, 0, 0, half)?, slice(n, &bias, 0, half, 2 * half)?);
+        if self.is_linear_before_reset(n)? {
             let zero = n.scalar_like(0.0, &own)?;
-            let zeros = n.call("full", [Operand::Shape(vec![hidden.into()]), zero])?;
-            own = slice(n, &own, 0, 0, 2 * hidden)?;
-            own = n.call_with("concat", [Operand::Tuple(vec![own, zeros])], &[("axis", 0i64.into())])?;
+            let zeros = n.call("full", [Operand::Shape(vec![self.hidden.into()]), zero])?;
+            let others = slice(n, &own, 0, 0, 2 * self.hidden)?;
+            own = n.call_with("concat", [Operand::Tuple(vec![others, zeros])], &[("axis", 0i64.into())])?;
         }
-        gates = n.call("add", [gates, own])?;
+        let bias = n.call("add", [input, own])?;
+        n.call("add", [gates, bias])
     }
-    if cell.gates == 3 && !linear_before_reset {
-        let all = recurrent.remove(0);
-        recurrent = vec![slice(n, &all, 1, 0, 2 * hidden)?, slice(n, &all, 1, 2 * hidden, 3 * hidden)?];
-    }
-    let mut peepholes = Vec::new();
-    if let Some(weights) = part(n, 7)? {
-        for at in 0..3 {
-            peepholes.push(slice(n, &weights, 0, at * hidden, (at + 1) * hidden)?);
+
+    /// Returns what all steps use.
+    fn loop_invariants(&self, n: &mut Node) -> node::Result<Direction> {
+        let hidden = self.hidden;
+        let mut recurrent = vec![self.weight(n, 2)?];
+        let mut reset_bias = None;
+        if self.is_linear_before_reset(n)? {
+            if let Some(bias) = self.part(n, 3)? {
+                reset_bias = Some(slice(n, &bias, 0, 5 * hidden, 6 * hidden)?);
+            }
+        } else if self.cell.gates == 3 {
+            let all = recurrent.remove(0);
+            recurrent = vec![slice(n, &all, 1, 0, 2 * hidden)?, slice(n, &all, 1, 2 * hidden, 3 * hidden)?];
         }
+        let mut peepholes = Vec::new();
+        if let Some(weights) = self.part(n, 7)? {
+            for at in 0..3 {
+                peepholes.push(slice(n, &weights, 0, at * hidden, (at + 1) * hidden)?);
+            }
+        }
+        Ok(Direction { recurrent, reset_bias, peepholes, hidden, activations: self.activations.clone() })
     }
-    Ok((gates, Direction { recurrent, reset_bias, peepholes, hidden, activations }))
 }
 
 /// Selects one index of the first axis and removes the axis.

@@ -4,6 +4,7 @@ use crate::node::{self, Node};
 use hammock_ir::relax::Operand;
 
 /// Activation with its coefficients, and the clip bound of its input.
+#[derive(Clone)]
 pub struct Activation {
     kind: &'static Kind,
     alpha: f64,
