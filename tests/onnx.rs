@@ -58,6 +58,34 @@ fn compiled_models_match_onnx_runtime() {
     }
 }
 
+#[test]
+fn loops_match_onnx_runtime_in_every_mode() {
+    for name in ["control", "loops", "recurrent_loops"] {
+        for flags in [&["-O0"][..], &["-O2"], &["--exec-mode", "compiled"]] {
+            expect(name, &format!("tests/onnx/{name}.onnx"), flags);
+        }
+    }
+}
+
+/// Layers of any number of steps become the same calls.
+#[test]
+fn loops_are_not_unrolled() {
+    let calls = |steps: &str| {
+        let shape = format!("x={steps},3,4");
+        let text = succeed(root(), &["import", "tests/onnx/recurrent_loops.onnx", "--shape", &shape]);
+        text.lines().count()
+    };
+    assert_eq!(calls("10"), calls("1000000"));
+}
+
+#[test]
+fn endless_loops_are_stopped_by_a_timeout() {
+    let args = ["run", "tests/onnx/misfits/endless.onnx", "--arg", "1:float32", "--timeout", "20"];
+    let output = hammock(root(), &args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("TimeoutError"), "{said}");
+}
+
 /// Run-time checks: an operand that is added to a table of learned positions has at most the table's rows, and a
 /// multiplied one the same number of rows, or one.
 #[test]

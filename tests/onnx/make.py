@@ -1087,6 +1087,29 @@ def bad():
             entry.key, entry.value = key, value
         onnx.save(made, f"bad/{name}.onnx")
 
+    info = lambda v: h.make_tensor_value_info(*v)
+    graph = lambda name, nodes, inputs, outputs: h.make_graph(nodes, name, [info(v) for v in inputs], [info(v) for v in outputs])
+    counters, on = [("i", INT64, []), ("go", BOOL, [])], h.make_node("Identity", ["go"], ["on"])
+    state, results = counters + [("s", FLOAT, None)], [("on", BOOL, []), ("t", FLOAT, None)]
+    loop = lambda step, inputs=state, outputs=results: h.make_node(
+        "Loop", ["trips", "", "x"], ["y"], "/loop", body=graph("body", [on, step], inputs, outputs))
+    trips = x + [("trips", INT64, [])]
+    neg = h.make_node("Neg", ["x"], ["t"])
+    model("bad/loop_inputs", [loop(neg, counters)], trips, y)
+    model("bad/loop_results", [loop(neg, outputs=results[:1])], trips, y)
+    model("bad/loop_rank", [loop(h.make_node("Unsqueeze", ["s", "zero"], ["t"], "/grow"))], trips, y, {"zero": np.array([0])})
+    model("bad/loop_dtype", [loop(h.make_node("Cast", ["s"], ["t"], to=INT64))], trips, y)
+    model("bad/loop_condition", [h.make_node("Loop", ["", "", "x"], ["y"], "/loop", body=graph(
+        "body", [h.make_node("Neg", ["s"], ["t"])], state, [("s", FLOAT, None), ("t", FLOAT, None)]))], x, y)
+    branch = lambda step: graph("branch", [step], [], [("t", FLOAT, None)])
+    choose = lambda other: h.make_node("If", ["which"], ["y"], "/choose", then_branch=branch(neg), else_branch=branch(other))
+    which = x + [("which", BOOL, [])]
+    model("bad/if_ranks", [choose(h.make_node("Unsqueeze", ["x", "zero"], ["t"]))], which, y, {"zero": np.array([0])})
+    model("bad/if_dtypes", [choose(h.make_node("Cast", ["x"], ["t"], to=INT64))], which, y)
+    model("bad/if_results", [h.make_node("If", ["which"], ["y", "z"], "/choose", then_branch=branch(neg), else_branch=branch(neg))], which, y)
+    step = graph("step", [h.make_node("Add", ["s", "row"], ["t"])], [("s", FLOAT, None)], [("t", FLOAT, None)])
+    model("bad/scan_inputs", [h.make_node("Scan", ["x", "x"], ["y"], "/scan", body=step, num_scan_inputs=1)], x, y)
+
 
     model("bad/unranked", [h.make_node("Neg", ["x"], ["y"], "/neg")], [("x", FLOAT, None)], [("y", FLOAT, None)])
     padded = h.make_node("MaxPool", ["x"], ["y"], "/pool", kernel_shape=[2], auto_pad="SAME")
@@ -1154,6 +1177,11 @@ def misfits():
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=9, producer_name="tests"), "misfits/optional.onnx")
     split = h.make_node("SplitToSequence", ["x", "k"], ["s"], "/node", axis=1)
     model("misfits/sequence_split", [split, h.make_node("SequenceLength", ["s"], ["y"])], [x, ints("k", "l")], [("y", INT64, [])])
+    value = h.make_tensor_value_info("s", FLOAT, [])
+    endless = h.make_graph([h.make_node("Abs", ["s"], ["t"]), h.make_node("IsInf", ["t"], ["is"]), h.make_node("Not", ["is"], ["on"])], "endless",
+                           [h.make_tensor_value_info("i", INT64, []), h.make_tensor_value_info("go", BOOL, []), value],
+                           [h.make_tensor_value_info("on", BOOL, []), h.make_tensor_value_info("t", FLOAT, [])])
+    model("misfits/endless", [h.make_node("Loop", ["", "", "x"], ["y"], "/node", body=endless)], [("x", FLOAT, [])], [("y", FLOAT, [])])
     model("misfits/declared", [h.make_node("Relu", ["x"], ["y"], "/node")], [x], [("y", FLOAT, [2, "m"])])
 
 
