@@ -1,9 +1,9 @@
-//! Control flow: branches and loops. Loops with few iterations are unrolled.
+//! Control flow: branches and loops.
 
 use super::{Op, Result, op};
 use crate::{
     build::nested::body,
-    looping::{Iteration, Loop, Output, Results, counted_loop, from_end, import_loop},
+    looping::{Iteration, Loop, Output, Results, import_loop},
     node::{self, Node},
     schema::GraphProto,
     value::{Outputs, Value, sequence::ObjectType},
@@ -17,10 +17,6 @@ use hammock_ops::dims;
 pub const OPS: &[Op] = &[
     op("If", import_if).handles_sub_byte().attributes("else_branch then_branch"),
     op("Loop", loop_node).handles_sub_byte().attributes("body"),
-    op("Scan", import_scan).handles_sub_byte().attributes(
-        "body directions@-8 num_scan_inputs scan_input_axes@9 scan_input_directions@9 scan_output_axes@9 \
-         scan_output_directions@9",
-    ),
 ];
 
 /// Imports one branch if the condition is constant, and otherwise a conditional.
@@ -257,73 +253,6 @@ fn condition_scalar(n: &mut Node, condition: Operand) -> node::Result<Operand> {
         0 => Ok(condition),
         _ => n.reshape(condition, Vec::new()),
     }
-}
-
-/// Input that `Scan` takes apart.
-struct Scanned {
-    x: Operand,
-    axis: usize,
-    backward: bool,
-}
-
-fn import_scan<'m>(n: &mut Node<'_, 'm>) -> Result {
-    if n.opset < 9 {
-        return n.error("the form before version 9 is not supported");
-    }
-    let graph = n.attrs.graph("body")?;
-    let Some(scanned) = n.attrs.int("num_scan_inputs")?.and_then(|count| usize::try_from(count).ok()) else {
-        return n.error("its `num_scan_inputs` is missing");
-    };
-    let Some(count) = n.inputs.len().checked_sub(scanned) else { return n.error("it has too few inputs") };
-    if graph.input.len() != n.inputs.len() {
-        return n.error(format!("its body has {} inputs, not {}", graph.input.len(), n.inputs.len()));
-    }
-    if graph.output.len() < count.max(n.outputs) {
-        return n.error(format!("its body has {} results, not {}", graph.output.len(), count.max(n.outputs)));
-    }
-    let state = (0..count).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
-    let (axes, backward) = (n.attrs.ints("scan_input_axes")?, n.attrs.ints("scan_input_directions")?);
-    let (out_axes, out_backward) = (n.attrs.ints("scan_output_axes")?, n.attrs.ints("scan_output_directions")?);
-    let listed = |list: &Option<Vec<i64>>, at: usize| list.as_ref().and_then(|list| list.get(at)).copied().unwrap_or(0);
-    let mut inputs: Vec<(Value, Scanned)> = Vec::new();
-    let mut trips: Option<PrimExpr> = None;
-    for at in 0..scanned {
-        let value = n.value(count + at)?;
-        let mut x = n.input(count + at)?;
-        let sizes = n.dims(&x)?;
-        let axis = n.axis(listed(&axes, at), sizes.len())?;
-        match &trips {
-            Some(trips) => x = n.assert_dims(x, &[(axis, trips.clone())])?,
-            None => trips = Some(sizes[axis].clone()),
-        }
-        inputs.push((value, Scanned { x, axis, backward: listed(&backward, at) != 0 }));
-    }
-    let Some(trips) = trips else { return n.error("it has no scan inputs") };
-    let outputs = n.outputs.saturating_sub(count);
-    let mut iterate = |n: &mut Node<'_, 'm>, position: &Operand, state: &[Value]| {
-        let mut given = state.to_vec();
-        for (value, Scanned { x, axis, backward }) in &inputs {
-            let index = match backward {
-                true => from_end(n, &trips, position)?,
-                false => position.clone(),
-            };
-            let part = n.call_with("take", [x.clone(), index], &[("axis", (*axis as i64).into())])?;
-            given.push(match value.narrow() {
-                Some(element) => Value::of(part, element),
-                None => Value::Operand(part),
-            });
-        }
-        let mut results = n.importer.import_subgraph(graph, given)?;
-        let mut rows = Vec::new();
-        for (at, value) in results.split_off(state.len()).into_iter().take(outputs).enumerate() {
-            let operand = n.importer.build.operand(&value)?;
-            let axis = n.axis(listed(&out_axes, at), n.rank(&operand)? + 1)?;
-            rows.push(Output { value, axis, reversed: listed(&out_backward, at) != 0 });
-        }
-        Ok(Iteration { condition: None, state: results, outputs: rows })
-    };
-    let mut form = |n: &mut Node<'_, 'm>| counted_loop(n, Some(graph), &trips);
-    Ok(import_loop(n, Some(&trips), &state, &mut form, &mut iterate)?.into())
 }
 
 impl From<Results> for Outputs {

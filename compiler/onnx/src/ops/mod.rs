@@ -34,6 +34,7 @@ mod reduce;
 mod resample;
 mod resize;
 mod rotary;
+mod scan_loop;
 mod select;
 mod sequence;
 mod shape;
@@ -149,6 +150,7 @@ const FAMILIES: &[&[Op]] = &[
     reduce::OPS,
     resize::OPS,
     rotary::OPS,
+    scan_loop::OPS,
     select::OPS,
     sequence::OPS,
     shape::OPS,
