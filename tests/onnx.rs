@@ -265,7 +265,11 @@ fn dynamic_indices_are_checked() {
         ("slice_at", &[X, "[0]:int64", "[1]:int64", "[-3]:int64"], "index -1 is outside"),
         ("squeeze_at", &[X, "[2]:int64"], "index 2 is outside"),
         ("unsqueeze_at", &[X, "[3]:int64"], "index 3 is outside"),
-        ("sequence_at", &["(zeros(2,3):float32, ones(1,1):float32)", "2:int64"], "index 2 is out of range for a sequence of 2"),
+        (
+            "sequence_at",
+            &["(zeros(2,3):float32, ones(1,1):float32)", "2:int64"],
+            "index 2 is out of range for a sequence of 2",
+        ),
     ] {
         let message = misfit(name, inputs, &["--exec-mode", "reference"]);
         assert!(message.contains(said), "{name}: {message}");
@@ -349,7 +353,10 @@ fn sequences_are_arguments_and_results() {
         hammock(root(), &[&args, &["--arg", "[[5, 6]]:float32"][..]].concat())
     };
     let shown = stdout(run("([[1, 2], [3, 4]]:float32, zeros(0,2):float32)"));
-    assert!(shown.starts_with("0: float32[3, 2]\n[[1.0 2.0]\n [3.0 4.0]\n [5.0 6.0]]\n1.0: float32[2, 2]\n"), "{shown}");
+    assert!(
+        shown.starts_with("0: float32[3, 2]\n[[1.0 2.0]\n [3.0 4.0]\n [5.0 6.0]]\n1.0: float32[2, 2]\n"),
+        "{shown}"
+    );
     assert!(stdout(run("()")).starts_with("0: float32[1, 2]\n[[5.0 6.0]]\n1.0: float32[1, 2]\n"));
     for (given, said) in [
         ("[[1, 2]]:float32", "argument #0 must be Tuple"),
