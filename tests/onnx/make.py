@@ -1536,6 +1536,132 @@ def contrib_buffers():
 
 
 @writes_models
+def contrib_windows():
+    """Poolings, convolutions and reductions of 8-bit integers, with channels in either place, and attention on integers."""
+    node = contrib_node
+    pool = dict(kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+    nodes = [
+        node("QLinearAveragePool", "x s z t u", "mean", **pool), node("QLinearAveragePool", "y s z t u", "mean_last", channels_last=1, count_include_pad=1, **pool),
+        node("QLinearGlobalAveragePool", "x s z t u", "whole"), node("QLinearGlobalAveragePool", "y s z t u", "whole_last", channels_last=1),
+        node("NhwcMaxPool", "y", "highest", **pool), node("QLinearConv", "x s z w ws wz v u b", "conv", pads=[1, 1, 1, 1]),
+        node("QLinearConv", "y s z w ws wz v u b", "conv_last", channels_last=1, strides=[2, 2]), node("QLinearSoftmax", "x s z soft zero", "soft_last", axis=-1, opset=13),
+        node("QLinearSoftmax", "x s z soft zero", "soft_flat", axis=2, opset=11), node("QLinearWhere", "c x s z x t u t z", "chosen"),
+        node("MatMulInteger16", "short other", "wide"), node("QAttention", "rows p pb s ws1 ends z pz", "attended", num_heads=2),
+        node("QAttention", "rows p pb s ws1 - z pz past", "causal present", num_heads=2, unidirectional=1),
+        node("Trilu", "pb2 k", "lower", upper=0), node("ExpandDims", "pb2 axis", "expanded"), node("GatherND", "pb2 at", "gathered"),
+        node("Pad", "pb2 pads", "padded"), node("CDist", "pb2 pb3", "distances", metric="euclidean"),
+    ]
+    some = np.random.default_rng(1)
+    byte, signed = lambda *shape: some.integers(0, 256, shape).astype(np.uint8), lambda *shape: some.integers(-128, 128, shape).astype(np.int8)
+    f = np.float32
+    weights = {
+        "s": f(0.0313), "z": np.uint8(7), "t": f(0.0217), "u": np.uint8(3), "v": f(0.91), "w": signed(6, 4, 3, 3), "ws": np.abs(random(1, 6)) / 50,
+        "wz": np.zeros(6, np.int8), "b": some.integers(-999, 999, 6).astype(np.int32), "soft": f(1 / 256), "zero": np.uint8(0), "p": signed(8, 24), "pb": random(2, 24),
+        "ws1": f(0.011), "pz": np.int8(2), "pb2": random(3, 4, 6), "pb3": random(7, 3, 6), "k": np.int64(1), "axis": np.int32(1), "at": np.int64([[0, 1], [2, 3]]), "pads": np.int64([0, 1, 1, 0]),
+        "other": some.integers(-300, 300, (4, 5)).astype(np.int16),
+    }
+    kinds = {name: TensorProto.UINT8 for name in "mean mean_last whole whole_last highest conv conv_last soft_last soft_flat chosen".split()}
+    kinds.update(wide=INT32)
+    inputs = [("x", [2, 4, 9, 7]), ("y", [2, 9, 7, 4]), ("c", [2, 1, 9, 1]), ("short", [3, 4]), ("rows", [2, 5, 8]), ("ends", [2]), ("past", [2, 2, 2, 3, 4])]
+    given = [byte(2, 4, 9, 7), byte(2, 9, 7, 4), some.random((2, 1, 9, 1)) > 0.5, some.integers(-300, 300, (3, 4)).astype(np.int16), byte(2, 5, 8), np.int32([5, 3]),
+             random(20, 2, 2, 2, 3, 4)]
+    contrib_model("contrib_windows", nodes, inputs, given, weights, kinds)
+
+
+@writes_models
+def contrib_gpu():
+    """Operators that ONNX Runtime has for GPUs only; the results are numpy's."""
+    node = contrib_node
+    nodes = [
+        node("GroupNorm", "x scale shift", "normal", groups=2, activation=1), node("SkipGroupNorm", "x scale shift skip bias", "skipped skipped_sum", groups=4, activation=0),
+        node("GroupNorm", "y scale shift", "second", groups=2, activation=0, channels_last=0, epsilon=0.01), node("BiasSplitGelu", "rows bias", "gated"),
+        node("BiasAdd", "rows bias rows", "added"), node("BiasSoftmax", "y mask", "soft", axis=3, is_inner_broadcast=1), node("BiasSoftmax", "y mask", "flat", axis=2, is_inner_broadcast=1),
+        node("GemmFastGelu", "rows w bias", "gemm"), node("ComplexMul", "c d", "product"), node("ComplexMulConj", "c d", "conjugated"),
+        node("NhwcFusedConv", "x k bias3 residual", "conv", activation="Relu", strides=[2, 1]), node("MulInteger", "i z i -", "squares"),
+        node("QLinearReduceMean", "i s z t z", "mean", axes=[1], keepdims=0), node("ReduceSumInteger", "i", "sums", axes=[0], keepdims=1),
+        node("MultiHeadAttention", "packed", "all", num_heads=2), node("MultiHeadAttention", "queries pairs", "keyed", num_heads=2),
+    ]
+    scale, shift, bias = 1 + random(1, 8), random(2, 8), random(3, 8)
+    w, k, bias3, z = random(4, 8, 8), random(5, 3, 8, 2, 2), random(6, 3), np.uint8(9)
+    weights = {"scale": scale, "shift": shift, "bias": bias, "w": w, "k": k, "bias3": bias3, "z": z, "s": np.float32(0.03), "t": np.float32(0.017)}
+    x, y, rows, skip, mask = random(20, 2, 3, 4, 8), random(21, 2, 8, 3, 4), random(22, 2, 3, 8), random(23, 2, 8), random(24, 2, 1, 1, 4)
+    c, d, residual = random(25, 3, 2), random(26, 3, 2), random(27, 2, 1, 3, 3)
+    i = np.random.default_rng(1).integers(0, 256, (3, 5)).astype(np.uint8)
+    packed, queries, pairs = random(28, 2, 3, 2, 3, 4), random(29, 2, 3, 8), random(30, 2, 5, 2, 2, 4)
+    erf = np.vectorize(__import__("math").erf)
+    silu, gelu = lambda v: v / (1 + np.exp(-v)), lambda v: v * (1 + erf(v / 2**0.5)) / 2
+    softmax = lambda v: np.exp(v - v.max(-1, keepdims=True)) / np.exp(v - v.max(-1, keepdims=True)).sum(-1, keepdims=True)
+
+    def normal(v, groups, epsilon):
+        parts = v.reshape(*v.shape[:3], groups, -1)
+        parts = (parts - parts.mean((1, 2, 4), keepdims=True)) / np.sqrt(parts.var((1, 2, 4), keepdims=True) + epsilon)
+        return parts.reshape(v.shape) * scale + shift
+
+    def attention(q, k, v):
+        q, k, v = (part.transpose(0, 2, 1, 3) for part in (q, k, v))
+        scores = softmax(q @ k.transpose(0, 1, 3, 2) / 2)
+        return (scores @ v).transpose(0, 2, 1, 3).reshape(2, 3, 8)
+
+    summed, halves, gemm = x + skip[:, None, None] + bias, rows + bias, rows @ w + bias
+    complex_ = lambda v: v[:, 0] + 1j * v[:, 1]
+    pair = lambda v: np.stack([v.real, v.imag], -1)
+    conv = sum(np.einsum("nhwc,oc->nhwo", x[:, a : a + 2 : 2, b : b + 3], k[:, :, a, b]) for a in range(2) for b in range(2)) + bias3
+    results = [
+        silu(normal(x, 2, 1e-5)), normal(summed, 4, 1e-5), summed, normal(y.transpose(0, 2, 3, 1), 2, 0.01).transpose(0, 3, 1, 2),
+        halves[..., :4] * gelu(halves[..., 4:]), rows + bias + rows, softmax(y + mask), softmax((y + mask).reshape(16, 12)).reshape(y.shape),
+        gemm * (1 + np.tanh(0.7978845608 * (gemm + 0.044715 * gemm**3))) / 2, pair(complex_(c) * complex_(d)), pair(complex_(c) * complex_(d).conj()),
+        np.maximum(conv + residual, 0), (i.astype(np.int32) - 9) * i,
+        np.clip(np.round((i.astype(np.float64) - 9).mean(1) * 0.03 / 0.017) + 9, 0, 255).astype(np.uint8), i.sum(0, keepdims=True, dtype=np.uint32),
+        attention(packed[:, :, :, 0], packed[:, :, :, 1], packed[:, :, :, 2]), attention(queries.reshape(2, 3, 2, 4), pairs[:, :, :, 0], pairs[:, :, :, 1]),
+    ]
+    kinds = {"squares": INT32, "mean": TensorProto.UINT8, "sums": TensorProto.UINT32}
+    given = {"x": x, "y": y, "rows": rows, "skip": skip, "mask": mask, "c": c, "d": d, "residual": residual, "i": i, "packed": packed, "queries": queries, "pairs": pairs}
+    types = [(key, h.np_dtype_to_tensor_dtype(v.dtype), list(v.shape)) for key, v in given.items()]
+    outputs = [(out, kinds.get(out, FLOAT), None) for node in nodes for out in node.output if out]
+    model("contrib_gpu", nodes, types, outputs, weights, domains=["com.microsoft"])
+    record_results("contrib_gpu", given.values(), [v.astype(np.float32) if v.dtype == np.float64 else v for v in results])
+
+
+@writes_models
+def nhwc():
+    """Operators of ONNX Runtime's domain for channels last, whose versions are the standard ones."""
+    domain = "com.ms.internal.nhwc"
+    node = lambda op, inputs, output, **attributes: h.make_node(op, inputs.split(), [output], domain=domain, **attributes)
+    nodes = [
+        node("Conv", "x w b", "conv", pads=[1, 1, 1, 1]), node("MaxPool", "x", "highest", kernel_shape=[2, 2], strides=[2, 1]),
+        node("AveragePool", "x", "mean", kernel_shape=[2, 2]), node("GlobalAveragePool", "x", "whole"), node("DepthToSpace", "x", "wide", blocksize=2),
+    ]
+    x, w, b = random(20, 2, 4, 4, 4), random(1, 3, 4, 3, 3), random(2, 3)
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    shifted = [[x[:, a : a + 3, c : c + 3] for c in range(2)] for a in range(2)]
+    results = [
+        sum(np.einsum("nhwc,oc->nhwo", padded[:, a : a + 4, c : c + 4], w[:, :, a, c]) for a in range(3) for c in range(3)) + b,
+        np.max(shifted, (0, 1))[:, ::2], np.mean(shifted, (0, 1)), x.mean((1, 2), keepdims=True),
+        x.reshape(2, 4, 4, 2, 2, 1).transpose(0, 1, 3, 2, 4, 5).reshape(2, 8, 8, 1),
+    ]
+    outputs = [(node.output[0], FLOAT, None) for node in nodes]
+    made = model("nhwc", nodes, [("x", FLOAT, [2, 4, 4, 4])], outputs, {"w": w, "b": b}, domains=[domain])
+    made.opset_import[1].version = 17
+    onnx.save(made, "nhwc.onnx")
+    record_results("nhwc", [x], results)
+
+
+@writes_models
+def sparse():
+    """Sparse initializers with indices of narrow dtypes, as ONNX Runtime writes them."""
+    nodes = [h.make_node("Add", ["x", name], [f"with_{name}"]) for name in ("bytes", "shorts", "ints")]
+    outputs = [(node.output[0], FLOAT, [3, 4]) for node in nodes]
+    made = model("sparse", nodes, [("x", FLOAT, [3, 4])], outputs)
+    for name, kind, indices in [("bytes", np.int8, [1, 7]), ("shorts", np.int16, [[0, 1], [2, 3]]), ("ints", np.int32, [11])]:
+        values = random(len(indices), len(indices))
+        made.graph.sparse_initializer.append(h.make_sparse_tensor(tensor(name, values), tensor(f"{name}_at", np.array(indices, kind)), [3, 4]))
+    onnx.save(made, "sparse.onnx")
+    x, two, one = random(20, 3, 4), random(2, 2), random(1, 1)
+    dense = lambda where, values: np.bincount(where, values, 12).reshape(3, 4).astype(np.float32)
+    record_results("sparse", [x], [x + dense([1, 7], two), x + dense([1, 11], two), x + dense([11], one)])
+
+
+@writes_models
 def bad_contrib():
     """Invalid nodes of ONNX Runtime's domain."""
     zeros = lambda *shape, dtype=np.float32: np.zeros(shape, dtype)
@@ -1552,11 +1678,14 @@ def bad_contrib():
         node("GroupQueryAttention", "heads heads heads past past last total", "cache", num_heads=2, kv_num_heads=2),
         node("GroupQueryAttention", "heads heads heads - - last total", "narrow", num_heads=2, kv_num_heads=2, k_quant_type="PER_TENSOR"),
         node("MultiHeadAttention", "heads heads heads - - - past past last last", "beams", num_heads=2),
+        node("GroupNorm", "past s s", "groupless", activation=0), node("ComplexMul", "heads heads", "complex"), node("CDist", "x x", "metric", metric="dice"),
     ]
     weights = {"b": zeros(3, 3, 8, dtype=np.uint8), "s": zeros(3, 3), "short": zeros(3, 2), "ids": np.int64([0]), "heads": zeros(1, 3, 8), "sin": zeros(4, 2), "last": np.int32([2]),
                "total": np.int32([3]), "past": zeros(1, 1, 2, 4)}
     outputs = [(node.output[0], FLOAT, None) for node in nodes]
     model("bad/contrib", nodes, [("x", FLOAT, [2, 40]), ("y", FLOAT, [2, 39])], outputs, weights, domains=["com.microsoft"])
+    blocked = h.make_node("ReorderInput", ["x"], ["y"], "/reorder", domain="com.microsoft.nchwc")
+    model("bad/nchwc", [blocked], [("x", FLOAT, [1, 16, 2, 2])], [("y", FLOAT, None)], domains=["com.microsoft.nchwc"])
 
 
 for make in MODELS:

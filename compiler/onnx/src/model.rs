@@ -107,7 +107,15 @@ impl Model {
         let shown: Vec<String> = missing.iter().map(|(op, nodes)| format!("{op} ({})", list(nodes))).collect();
         let what = if missing.len() == 1 { "an operator" } else { "operators" };
         let message = format!("the model uses {what} that cannot be imported: {}", shown.join("; "));
-        Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message).help("`hammock ops --onnx` lists those that can"))
+        let error = Diagnostic::error(codes::ONNX_UNSUPPORTED, message);
+        Err(if missing.keys().any(|op| op.starts_with("`com.microsoft.nchwc.")) {
+            error.help(
+                "ONNX Runtime saved the model for one CPU, in a layout that the file does not state: save it with \
+                 `ORT_ENABLE_EXTENDED`, or import the original model",
+            )
+        } else {
+            error.help("`hammock ops --onnx` lists those that can")
+        })
     }
 
     fn note_unsupported(&self, node: &NodeProto, missing: &mut BTreeMap<String, Vec<String>>) {

@@ -1,7 +1,8 @@
 //! Sparse tensors of the file, which are converted to dense ones.
 
 use crate::{external::Folder, listing::brief, schema::SparseTensorProto, tensor};
-use hammock_ir::Tensor;
+use hammock_ir::{DType, Tensor};
+use hammock_runtime::Element;
 
 /// Maximum size in bytes of a dense tensor, the limit of a protobuf message: a small file must not expand beyond it.
 const MAX_BYTES: i64 = i32::MAX as i64;
@@ -21,9 +22,8 @@ pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String
     };
     let values = tensor::read(values, folder)?;
     let indices = tensor::read(indices, folder)?;
-    let indices_of = |e: hammock_runtime::value::TensorError| format!("its indices: {e}");
     let (dims, count) = (&proto.dims, values.element_count());
-    let offsets = linear_indices(dims, indices.shape(), indices.as_slice::<i64>().map_err(indices_of)?, count)?;
+    let offsets = linear_indices(dims, indices.shape(), &integers(&indices)?, count)?;
     let width = values.dtype().bytes();
     let total = dims.iter().try_fold(width as i64, |all, size| all.checked_mul(*size));
     let total = total.filter(|total| (0..=MAX_BYTES).contains(total) && dims.iter().all(|size| *size >= 0));
@@ -37,6 +37,20 @@ pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String
         dense.get_mut(offset..offset + width).ok_or("an index is out of range")?.copy_from_slice(value);
     }
     Tensor::from_bytes(values.dtype(), dims, &dense).map_err(|e| e.to_string())
+}
+
+/// Returns the elements of a tensor of indices. ONNX has int64; ONNX Runtime writes the narrowest dtype that fits.
+fn integers(indices: &Tensor) -> Result<Vec<i64>, String> {
+    fn read<T: Element + Into<i64>>(indices: &Tensor) -> Result<Vec<i64>, String> {
+        let indices = indices.as_slice::<T>().map_err(|error| format!("its indices: {error}"))?;
+        Ok(indices.iter().map(|index| (*index).into()).collect())
+    }
+    match indices.dtype() {
+        DType::INT8 => read::<i8>(indices),
+        DType::INT16 => read::<i16>(indices),
+        DType::INT32 => read::<i32>(indices),
+        _ => read::<i64>(indices),
+    }
 }
 
 /// Returns the linear indices of the listed elements: `indices` are linear, or coordinates with one row per element.

@@ -7,6 +7,7 @@ use super::{
         stateful::{Cache, write_rows},
     },
     op,
+    quantize::quantized_projection,
 };
 use crate::node::{self, Node};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
@@ -19,6 +20,8 @@ pub const OPS: &[Op] = &[
     ),
     op("DecoderMaskedMultiHeadAttention", decoder)
         .attributes("mask_filter_value num_heads output_qk past_present_share_buffer scale"),
+    op("QAttention", quantized)
+        .attributes("do_rotary mask_filter_value num_heads past_present_share_buffer scale unidirectional"),
     op("MultiHeadAttention", multi_head).attributes("mask_filter_value num_heads scale unidirectional"),
 ];
 
@@ -61,14 +64,31 @@ fn attention(n: &mut Node) -> Result {
     if let Some(bias) = n.optional(2)? {
         all = n.call("add", [all, bias])?;
     }
+    merged(n, &all)
+}
+
+/// The same on integers: its inputs are data, weights, bias, their scales, a mask, their zero points, and past keys and
+/// values.
+fn quantized(n: &mut Node) -> Result {
+    if n.attrs.flag("do_rotary")? || n.attrs.flag("past_present_share_buffer")? {
+        return n.error("rotary embeddings and buffers of maximum length in it are not supported");
+    }
+    let all = quantized_projection(n)?;
+    let (mask, past) = (n.given(5).cloned(), n.given(8).cloned());
+    n.inputs = vec![None, None, None, mask, past];
+    merged(n, &all)
+}
+
+/// Attention of queries, keys and values in one tensor.
+fn merged(n: &mut Node, all: &Operand) -> Result {
     let sizes = match n.attrs.ints("qkv_hidden_sizes")? {
         Some(sizes) => sizes,
-        None => match n.dims(&all)?.last().and_then(PrimExpr::as_int) {
+        None => match n.dims(all)?.last().and_then(PrimExpr::as_int) {
             Some(size) => vec![size / 3; 3],
             None => return n.error("the size of its weights has to be known"),
         },
     };
-    let [queries, keys, values] = split(n, &all, &sizes)?;
+    let [queries, keys, values] = split(n, all, &sizes)?;
     // Required even where its data have 4 dimensions already.
     head_count(n, "num_heads")?;
     let (queries, mut keys, mut values) = (

@@ -18,7 +18,7 @@ pub const OPS: &[Op] = &[
 ];
 
 /// `activation(conv(x, weight) + bias + z)`
-fn conv(n: &mut Node) -> Result {
+pub(super) fn conv(n: &mut Node) -> Result {
     n.opset = STANDARD_OPSET;
     let (x, weight) = (n.input(0)?, n.input(1)?);
     let y = append_conv(n, x, weight, None)?;

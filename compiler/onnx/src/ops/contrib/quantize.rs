@@ -31,7 +31,7 @@ fn as_standard(n: &mut Node, import: fn(&mut Node) -> Result) -> Result {
 }
 
 /// Dequantizes the data at an input, with the scale and the zero point behind it.
-fn dequantized(n: &mut Node, at: usize) -> node::Result<Operand> {
+pub(super) fn dequantized(n: &mut Node, at: usize) -> node::Result<Operand> {
     let (x, scale) = (n.input(at)?, n.input(at + 1)?);
     let scale = scalar_if_single(n, scale)?;
     let zero = match n.optional(at + 2)? {
@@ -42,7 +42,7 @@ fn dequantized(n: &mut Node, at: usize) -> node::Result<Operand> {
 }
 
 /// Quantizes a result, with the scale and the zero point at an input, to the dtype of an operand.
-fn quantized(n: &mut Node, y: Operand, at: usize, like: usize) -> Result {
+pub(super) fn quantized(n: &mut Node, y: Operand, at: usize, like: usize) -> Result {
     let scale = n.input(at)?;
     let scale = scalar_if_single(n, scale)?;
     let like = n.input(like)?;
@@ -108,6 +108,16 @@ fn scaled(n: &mut Node, sums: Operand, (a, b): (usize, usize)) -> node::Result<O
     let scale = n.call("multiply", [a, b])?;
     let sums = n.cast(sums, n.dtype(&scale)?)?;
     n.call("multiply", [sums, scale])
+}
+
+/// The projection of `QAttention`. Inputs: data, weights, bias, the scales of both, a mask, and the zero points of both.
+pub(super) fn quantized_projection(n: &mut Node) -> node::Result<Operand> {
+    let x = n.input(0)?;
+    let row_axis = n.rank(&x)?.saturating_sub(2);
+    let (a, b) = (subtract_zero_point(n, 0, 6, row_axis)?, subtract_zero_point(n, 1, 7, 1)?);
+    let sums = n.call_with("matmul", [a, b], &[("out_dtype", DType::INT32.into())])?;
+    let (y, bias) = (scaled(n, sums, (3, 4))?, n.input(2)?);
+    n.call("add", [y, bias])
 }
 
 /// Inputs: both operands, their scales, zero points, and a bias of floats.
