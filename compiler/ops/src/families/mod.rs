@@ -2,7 +2,6 @@
 
 pub mod binary;
 pub mod call;
-pub mod collective;
 pub mod create;
 pub mod device;
 pub mod distributed;
@@ -12,6 +11,7 @@ pub mod index;
 pub mod linear_algebra;
 pub mod manipulate;
 pub mod memory;
+pub mod ml;
 pub mod nn;
 pub mod quantize;
 pub mod reduce;
@@ -44,13 +44,14 @@ pub(crate) fn all() -> Vec<Vec<Op>> {
         nn::ops(),
         image::ops(),
         vision::ops(),
+        ml::ops(),
         quantize::ops(),
         gradient::ops(),
         call::ops(),
         shape_value::ops(),
         memory::ops(),
         device::ops(),
-        collective::ops(),
+        distributed::collective::ops(),
         distributed::ops(),
     ]
 }

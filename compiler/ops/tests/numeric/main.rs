@@ -11,4 +11,5 @@ mod nn;
 mod reductions;
 mod run;
 mod sorting;
+mod trees;
 mod values;

@@ -1,4 +1,4 @@
-//! Images, regions, boxes, quantization.
+//! Images, regions, boxes, quantization, decision trees.
 
 use crate::site::{full, refused, ty};
 use hammock_ir::{AttrValue, DType};
@@ -116,4 +116,29 @@ fn gradients() {
         "R.Tensor((m, 3), dtype=\"float32\")"
     );
     assert_eq!(ty("grad.no_grad", &["n 3"], &[]), "R.Tensor((n, 3), dtype=\"float32\")");
+}
+
+#[test]
+fn tree_ensembles() {
+    let depth = ("depth", AttrValue::Int(3));
+    let args = ["n 5", "9 4:int32", "k:int64", "m 2"];
+    assert_eq!(ty("ml.tree_ensemble", &args, std::slice::from_ref(&depth)), "R.Tensor((n, 2), dtype=\"float32\")");
+    let wide = ["n 5:float64", "9 4:int64", "3:int32", "m 2:float64", "m 2:int64"];
+    let targets = [depth.clone(), ("num_targets", AttrValue::Int(7))];
+    assert_eq!(ty("ml.tree_ensemble", &wide, &targets), "R.Tensor((n, 7), dtype=\"float64\")");
+    for (args, attrs, message) in [
+        (["n 5", "9 4:int64", "k:int64", "m 2"], vec![depth.clone()], "`data` of float32 must hold int32, not int64"),
+        (["n 5", "9 3:int32", "k:int64", "m 2"], vec![depth.clone()], "`nodes` must have 4 columns, not 3"),
+        (["n 5", "9 4:int32", "k", "m 2"], vec![depth.clone()], "`roots` must hold integers, not float32"),
+        (
+            ["n 5", "9 4:int32", "k:int64", "m 2"],
+            targets.to_vec(),
+            "`weights` must have 7 columns, one for each target",
+        ),
+        (args, vec![("depth", AttrValue::Int(-1))], "`depth` must not be negative"),
+    ] {
+        let refused = refused("ml.tree_ensemble", &args, &attrs);
+        assert!(refused.contains(message), "{refused}");
+    }
+    assert!(refused("ml.tree_ensemble", &wide, &[depth]).contains("`num_targets` is required"));
 }

@@ -1,12 +1,14 @@
 //! Distributed tensors, sharded over a mesh of devices.
 
-use super::collective::{num_workers, shard_size, with_axis_size};
+pub mod collective;
+
 use crate::{
     CallContext, dims,
     legalize::Emit,
     op::{AttrKind, Op, OperandKind},
     rules::Inferred,
 };
+use collective::{num_workers, shard_size, with_axis_size};
 use hammock_ir::{
     AttrValue, Attrs, DTensorType, Type,
     prim::Var,
