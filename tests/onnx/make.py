@@ -40,7 +40,7 @@ def model(name, nodes, inputs, outputs, weights=(), opset=17, functions=(), doma
     info = lambda v: h.make_tensor_value_info(*v)
     initializers = [tensor(n, v) for n, v in dict(weights).items()]
     graph = h.make_graph(nodes, name, [info(v) for v in inputs], [info(v) for v in outputs], initializers)
-    opsets = [h.make_opsetid("", opset)] + [h.make_opsetid(domain, 1) for domain in domains]
+    opsets = [h.make_opsetid("", opset)] + [h.make_opsetid(domain, version) for domain, version in dict(domains).items()]
     made = h.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=min(11, 3 + opset // 3))
     made.producer_name = "tests"
     if data:
@@ -892,7 +892,7 @@ def functions():
     )
     nodes = [h.make_node("Twice", ["x"], ["t"], "/twice", domain="own"), h.make_node("Add", ["t", "x"], ["y"])]
     shape = [("x", FLOAT, ["n"])], [("y", FLOAT, ["n"])]
-    model("functions", nodes, *shape, functions=[scaled, twice], domains=["own"])
+    model("functions", nodes, *shape, functions=[scaled, twice], domains={"own": 1})
     record("functions", random(1, 4))
 
 
@@ -1023,7 +1023,7 @@ def bad():
     model("bad/axis", [h.make_node("Concat", ["x", "x"], ["y"], "/join", axis=5),
                        h.make_node("Softmax", ["x"], ["z"], axis=7)], x, y)
     model("bad/unsupported", [h.make_node("NoSuchOp", ["x"], ["a"], "/a"), h.make_node("NoSuchOp", ["a"], ["b"], "/b"),
-                              h.make_node("Other", ["b"], ["y"], domain="com.example")], x, y, domains=["com.example"])
+                              h.make_node("Other", ["b"], ["y"], domain="com.example")], x, y, domains={"com.example": 1})
     model("bad/strings", [h.make_node("Add", ["x", "words"], ["y"], "/add")], x + [("words", TensorProto.STRING, [2])], y)
     construct, at = h.make_node("SequenceConstruct", ["x", "x", "x"], ["s"], "/construct"), {"at": np.array(5)}
     model("bad/sequence", [construct, h.make_node("Relu", ["s"], ["y"], "/relu")], x, y)
@@ -1036,7 +1036,7 @@ def bad():
     model("bad/sequence_output", [construct], x, [("s", FLOAT, [2, 3])])
     model("bad/no_element", [h.make_node("Optional", [], ["o"], type=h.make_tensor_type_proto(FLOAT, [2, 3])),
                              h.make_node("OptionalGetElement", ["o"], ["y"], "/get")], x, y)
-    model("bad/recursive", [h.make_node("F", ["x"], ["y"], "/f", domain="own")], x, y, domains=["own"], functions=[
+    model("bad/recursive", [h.make_node("F", ["x"], ["y"], "/f", domain="own")], x, y, domains={"own": 1}, functions=[
         h.make_function("own", "F", ["a"], ["b"], [h.make_node("F", ["a"], ["b"], domain="own")],
                         [h.make_opsetid("own", 1)])])
     model("bad/many_sizes", [h.make_node("Reshape", ["x", "sizes"], ["y"], "/reshape")],
@@ -1236,7 +1236,7 @@ def left_out():
     ]
     weights = {"low": np.float32(-0.1), "high": np.float32(0.2), "three": np.int64(3)}
     names = ["all", "above", "below", "upper", "upper_of_all", "looped"]
-    model("left_out", nodes, [("x", FLOAT, ["n"])], [(n, FLOAT, ["n"]) for n in names], weights, functions=[bounded, upper], domains=["own"])
+    model("left_out", nodes, [("x", FLOAT, ["n"])], [(n, FLOAT, ["n"]) for n in names], weights, functions=[bounded, upper], domains={"own": 1})
     record("left_out", random(1, 6))
 
 
@@ -1381,7 +1381,7 @@ def contrib():
     }
     kinds = {"visible": INT32}
     outputs = [(name, kinds.get(name, FLOAT), None) for node in nodes for name in node.output if name]
-    model("contrib", nodes, inputs, outputs, weights, domains=["com.microsoft"])
+    model("contrib", nodes, inputs, outputs, weights, domains={"com.microsoft": 1})
     ids = np.int32([[1, 8, 0], [3, 3, 2]])
     record("contrib", random(20, 2, 3, 8), random(21, 2, 3, 8), ids, ids % 2, np.int32([[1, 1, 0], [1, 1, 1]]), random(22, 3, 4),
            random(23, 1, 2, 5, 5), random(24, 1, 3, 5, 5))
@@ -1406,7 +1406,7 @@ def contrib_attention():
     nodes[5].input[4] = nodes[5].input[5] = ""
     outputs = [(name, FLOAT, None) for node in nodes for name in node.output]
     weights = {"w": random(1, 8, 24), "b": random(2, 24), "v": random(3, 8, 20)}
-    model("contrib_attention", nodes, inputs, outputs, weights, domains=["com.microsoft"])
+    model("contrib_attention", nodes, inputs, outputs, weights, domains={"com.microsoft": 1})
     record("contrib_attention", random(20, 2, 3, 8), random(21, 2, 5, 8), np.int32([[1, 1, 0], [1, 1, 1]]), np.int32([2, 3]),
            random(22, 2, 2, 2, 2, 4), random(23, 1, 2, 3, 3), random(24, 2, 2, 4, 4), random(25, 2, 2, 4, 4))
 
@@ -1432,7 +1432,7 @@ def contrib_quantized():
     }
     kinds = {name: TensorProto.UINT8 for name in ("q", "sum", "product", "joined", "gate", "leaky", "gemm")} | {"r": TensorProto.INT8}
     outputs = [(name, kinds.get(name, FLOAT), None) for node in nodes for name in node.output]
-    model("contrib_quantized", nodes, [("x", FLOAT, ["n", 4]), ("y", FLOAT, ["n", 4])], outputs, weights, domains=["com.microsoft"])
+    model("contrib_quantized", nodes, [("x", FLOAT, ["n", 4]), ("y", FLOAT, ["n", 4])], outputs, weights, domains={"com.microsoft": 1})
     record("contrib_quantized", 2 * random(20, 3, 4), random(21, 3, 4))
 
 
@@ -1687,6 +1687,207 @@ def bad_contrib():
     blocked = h.make_node("ReorderInput", ["x"], ["y"], "/reorder", domain="com.microsoft.nchwc")
     model("bad/nchwc", [blocked], [("x", FLOAT, [1, 16, 2, 2])], [("y", FLOAT, None)], domains=["com.microsoft.nchwc"])
 
+ML = "ai.onnx.ml"
+FEATURES, ROWS = 4, 12
+MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+
+def tree_rows(kind=np.float32):
+    """Features on and around the thresholds of random_trees, with NaN."""
+    rows = np.random.default_rng(7).integers(-4, 5, (ROWS, FEATURES)) / 2
+    rows[::3, 1], rows[1::4, 2] = np.nan, -0.0
+    return rows.astype(kind)
+
+
+def random_trees(seed, prefix, trees, depth, targets, modes=MODES, missing=True, sparse=False):
+    """Attributes of versions 1 and 3."""
+    rng = np.random.default_rng(seed)
+    nodes = {key: [] for key in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
+    weights = {key: [] for key in ("ids", "treeids", "nodeids", "weights")}
+
+    def grow(tree, depth):
+        at = len(nodes["nodeids"]) - first
+        is_leaf = depth == 0 or rng.random() < 0.15
+        entry = [tree, at, rng.integers(FEATURES), "LEAF" if is_leaf else modes[rng.integers(len(modes))], rng.integers(-3, 4) / 2, 0, 0, rng.integers(2)]
+        for key, value in zip(nodes, entry):
+            nodes[key].append(value if isinstance(value, str) else float(value) if key == "values" else int(value))
+        if is_leaf:
+            for target in [rng.integers(targets)] if sparse else range(targets):
+                for key, value in zip(weights, [int(target), tree, at, float(rng.normal())]):
+                    weights[key].append(value)
+            return at
+        for child in ("truenodeids", "falsenodeids"):
+            nodes[child][first + at] = grow(tree, depth - 1)
+        return at
+
+    for tree in range(trees):
+        first = len(nodes["nodeids"])
+        grow(tree, depth)
+    if not missing:
+        del nodes["missing_value_tracks_true"]
+    return {f"nodes_{key}": value for key, value in nodes.items()} | {f"{prefix}_{key}": value for key, value in weights.items()}
+
+
+def as_doubles(attributes, *names):
+    """Replaces lists of floats by tensors of doubles."""
+    doubles = {f"{name}_as_tensor": tensor(name, np.float64(attributes[name])) for name in names}
+    return {key: value for key, value in attributes.items() if key not in names} | doubles
+
+
+@writes_models
+def trees():
+    """Ensembles of decision trees, of versions 1 and 3."""
+    def regressor(x, y, seed, trees=3, depth=3, targets=1, more={}, **attributes):
+        trees = random_trees(seed, "target", trees, depth, targets, **more)
+        return h.make_node("TreeEnsembleRegressor", [x], [y], domain=ML, n_targets=targets, **trees, **attributes)
+
+    def classifier(x, y, labels, attributes, **more):
+        return h.make_node("TreeEnsembleClassifier", [x], [f"{y}_label", y], domain=ML, classlabels_int64s=labels, **attributes, **more)
+
+    one_class = random_trees(20, "class", 5, 3, 1, modes=MODES[:1], missing=False)
+    votes = one_class | {"class_weights": [abs(weight) / 10 for weight in one_class["class_weights"]]}
+    doubles = as_doubles(random_trees(9, "target", 9, 3, 2), "nodes_values", "target_weights")
+    nodes = [
+        regressor("x", "all_modes", 1, trees=11, depth=4),
+        regressor("x", "leaf", 2, trees=1, depth=0, base_values=[0.5]),
+        regressor("x", "average", 3, targets=3, aggregate_function="AVERAGE", base_values=[0.1, 0.2, 0.3]),
+        regressor("x", "minimum", 4, targets=5, trees=4, more={"sparse": True}, aggregate_function="MIN"),
+        regressor("x", "maximum", 5, targets=2, aggregate_function="MAX", post_transform="SOFTMAX"),
+        regressor("x", "sparse", 6, targets=7, trees=9, more={"sparse": True}, post_transform="SOFTMAX_ZERO"),
+        regressor("wide", "of_doubles", 8, targets=2),
+        h.make_node("TreeEnsembleRegressor", ["wide"], ["doubles"], domain=ML, n_targets=2, **doubles),
+        classifier("x", "classes", [3, 1, 2], random_trees(10, "class", 8, 3, 3), base_values=[0.1, 0.0, -0.1], post_transform="LOGISTIC"),
+        classifier("x", "scores", [5, 6], one_class),
+        classifier("x", "logistic", [5, 6], one_class, base_values=[0.2], post_transform="LOGISTIC"),
+        classifier("x", "votes", [0, 1], votes),
+    ]
+    inputs = [("x", FLOAT, ["n", FEATURES]), ("wide", TensorProto.DOUBLE, ["n", FEATURES])]
+    outputs = [(name, INT64 if "label" in name else FLOAT, None) for node in nodes for name in node.output]
+    model("trees", nodes, inputs, outputs, domains={ML: 3})
+    record("trees", tree_rows(), tree_rows(np.float64))
+
+
+@writes_models
+def indexed_trees():
+    """Ensembles of decision trees of version 5. The first one is the example of the reference."""
+    def ensemble(x, y, targets, kind=np.float32, **attributes):
+        for name in ("nodes_splits", "leaf_weights", "membership_values"):
+            if name in attributes:
+                attributes[name] = tensor(name, kind(attributes[name]))
+        attributes["nodes_modes"] = tensor("nodes_modes", np.uint8(attributes["nodes_modes"]))
+        return h.make_node("TreeEnsemble", [x], [y], domain=ML, n_targets=targets, **attributes)
+
+    members = dict(
+        leaf_targetids=[0, 1, 2, 3], leaf_weights=[1, 10, 1000, 100], membership_values=[1.2, 3.7, 8, 9, np.nan, 12, 7, np.nan],
+        nodes_falseleafs=[1, 0, 1], nodes_falsenodeids=[2, 2, 3], nodes_featureids=[0, 0, 0], nodes_modes=[0, 6, 6], nodes_splits=[11, 232344, np.nan],
+        nodes_trueleafs=[0, 1, 1], nodes_truenodeids=[1, 0, 1], tree_roots=[0])
+    chain = dict(
+        leaf_targetids=[0] * 6, leaf_weights=[1, 2, 4, 8, 16, 32], nodes_featureids=[0, 0, 0, 0, 0], nodes_modes=[1, 2, 3, 4, 5], nodes_splits=[1.2, 9, 12, 3.7, 7],
+        nodes_trueleafs=[1] * 5, nodes_truenodeids=[0, 1, 2, 3, 4], nodes_falseleafs=[0, 0, 0, 0, 1], nodes_falsenodeids=[1, 2, 3, 4, 5], tree_roots=[0, 2])
+    nodes = [
+        ensemble("x", "members", 4, **members),
+        ensemble("x", "average", 4, aggregate_function=0, post_transform=3, **members),
+        ensemble("x", "modes", 1, nodes_missing_value_tracks_true=[0, 1, 0, 1, 0], **chain),
+        ensemble("x", "minimum", 1, aggregate_function=2, **chain),
+        ensemble("wide", "doubles", 1, np.float64, aggregate_function=3, **chain),
+    ]
+    inputs = [("x", FLOAT, ["n", 1]), ("wide", TensorProto.DOUBLE, ["n", 1])]
+    outputs = [(node.output[0], TensorProto.DOUBLE if node.output[0] == "doubles" else FLOAT, None) for node in nodes]
+    model("indexed_trees", nodes, inputs, outputs, domains={ML: 5})
+    rows = np.array([[1.2, 3.4, -0.12, np.nan, 12, 7, 9, 3.7, 8, 11, 12.5]]).T
+    record("indexed_trees", rows.astype(np.float32), rows)
+
+
+@writes_models
+def classical():
+    """Linear models, support vector machines, preprocessing."""
+    def node(op, x, outputs, **attributes):
+        return h.make_node(op, x.split(), outputs.split(), domain=ML, **attributes)
+
+    floats = lambda seed, count: [float(v) for v in random(seed, count)]
+    machine = dict(support_vectors=floats(1, 20), kernel_params=[0.3, 0.2, 3.0])
+    three = dict(classlabels_ints=[4, 7, 1], coefficients=floats(2, 10), rho=floats(3, 3), vectors_per_class=[2, 1, 2], **machine)
+    two = dict(classlabels_ints=[4, 7], coefficients=floats(4, 5), rho=[0.1], vectors_per_class=[2, 3], **machine)
+    regression = dict(coefficients=floats(5, 5), rho=[0.2], n_supports=5, **machine)
+    nan = float("nan")
+    nodes = [
+        node("LinearRegressor", "x", "line", coefficients=floats(6, 4)),
+        node("LinearRegressor", "x", "lines", coefficients=floats(7, 12), intercepts=floats(8, 3), targets=3, post_transform="SOFTMAX"),
+        node("LinearClassifier", "x", "l1 p1", coefficients=floats(9, 12), intercepts=floats(10, 3), classlabels_ints=[4, 7, 1], post_transform="LOGISTIC"),
+        node("LinearClassifier", "i", "l2 p2", coefficients=floats(11, 4), intercepts=[0.1], classlabels_ints=[4, 7], post_transform="LOGISTIC"),
+        node("LinearClassifier", "x", "l3 p3", coefficients=floats(11, 4), intercepts=[0.1], classlabels_ints=[4, 7]),
+        node("SVMRegressor", "x", "support", kernel_type="POLY", **regression),
+        node("SVMRegressor", "x", "inliers", kernel_type="RBF", one_class=1, **regression),
+        node("SVMRegressor", "x", "no_vectors", coefficients=floats(12, 4), rho=[0.1], kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0]),
+        node("SVMClassifier", "x", "l4 p4", kernel_type="SIGMOID", **three),
+        node("SVMClassifier", "x", "l5 p5", kernel_type="RBF", prob_a=floats(13, 3), prob_b=floats(14, 3), **three),
+        node("SVMClassifier", "x", "l6 p6", kernel_type="LINEAR", **two),
+        node("SVMClassifier", "i", "l7 p7", kernel_type="RBF", post_transform="LOGISTIC", **two),
+        node("SVMClassifier", "x", "l8 p8", kernel_type="RBF", prob_a=[-1.5], prob_b=[0.1], **two),
+        node("Scaler", "x", "scaled", offset=floats(15, 4), scale=floats(16, 4)), node("Scaler", "i", "scaled_integers", offset=[1.0], scale=[0.5]),
+        *[node("Normalizer", "rows", norm, norm=norm) for norm in ("MAX", "L1", "L2")],
+        node("Binarizer", "x", "binary", threshold=0.25), node("FeatureVectorizer", "x rows", "joined", inputdimensions=[3, 5]),
+        node("Imputer", "holes", "imputed", imputed_value_floats=floats(17, 4), replaced_value_float=nan),
+        node("Imputer", "i", "imputed_integers", imputed_value_int64s=[9], replaced_value_int64=2),
+        node("OneHotEncoder", "i", "one_hot", cats_int64s=[1, 2, -3]), node("ArrayFeatureExtractor", "x columns", "extracted"),
+        node("LabelEncoder", "i", "encoded", keys_int64s=[2, -3, 0], values_int64s=[10, 20, 30], default_int64=-2),
+        node("LabelEncoder", "i", "encoded_floats", keys_int64s=[2, -3, 0], values_floats=[0.1, 0.2, 0.3]),
+        node("LabelEncoder", "binary", "decoded", keys_floats=[1.0], values_int64s=[7]),
+    ]
+    inputs = [("x", FLOAT, ["n", 4]), ("i", INT64, ["n", 4]), ("rows", FLOAT, ["n", 4]), ("holes", FLOAT, ["n", 4])]
+    integers = {"imputed_integers", "encoded", "decoded"}
+    outputs = [(name, INT64 if name in integers or name[0] == "l" and name[1].isdigit() else FLOAT, None) for node in nodes for name in node.output]
+    model("classical", nodes, inputs, outputs, {"columns": np.array([[2, 0]])}, domains={ML: 2})
+    x = 2 * random(20, ROWS, 4)
+    integers = np.random.default_rng(21).integers(-4, 5, (ROWS, 4))
+    record("classical", x, integers, x * (np.arange(ROWS) % 4 > 0)[:, None], np.where(x > 0.8, np.float32(np.nan), x))
+
+
+@writes_models
+def pipeline():
+    """A pipeline as skl2onnx writes it: scaler, logistic regression, maps from labels to probabilities."""
+    nodes = [
+        h.make_node("Scaler", ["x"], ["scaled"], domain=ML, offset=[5.8, 3.1, 3.8, 1.2], scale=[1.2, 2.3, 0.6, 1.3]),
+        h.make_node("LinearClassifier", ["scaled"], ["label", "scores"], domain=ML, classlabels_ints=[10, 20, 30], post_transform="LOGISTIC",
+                    coefficients=[float(v) for v in random(1, 12)], intercepts=[-0.2, 0.3, 0.1]),
+        h.make_node("Normalizer", ["scores"], ["probabilities"], domain=ML, norm="L1"),
+        h.make_node("ZipMap", ["probabilities"], ["maps"], domain=ML, classlabels_int64s=[10, 20, 30]),
+    ]
+    made = model("pipeline", nodes, [("x", FLOAT, ["n", 4])], [("label", INT64, ["n"])], domains={ML: 1})
+    made.graph.output.append(h.make_value_info("maps", h.make_sequence_type_proto(h.make_map_type_proto(INT64, h.make_tensor_type_proto(FLOAT, [])))))
+    onnx.save(made, "pipeline.onnx")
+    x = random(2, 5, 4) + np.float32([5.8, 3.1, 3.8, 1.2])
+    label, maps = onnxruntime.InferenceSession("pipeline.onnx").run(None, {"x": x})
+    np.savez("pipeline.inputs.npz", **{"0": x})
+    np.savez("pipeline.expected.npz", **{"0": label, "1.0": np.array(list(maps[0])), "1.1": np.float32([list(row.values()) for row in maps])})
+
+
+@writes_models
+def bad_trees():
+    """Invalid nodes of trees."""
+    good = random_trees(30, "target", 2, 2, 1, modes=MODES[:1], missing=False) | {"n_targets": 1}
+    branch = good["nodes_modes"].index("BRANCH_LEQ")
+
+    def one(name, key, value, at=branch):
+        attributes = {key: list(value) if isinstance(value, (list, tuple)) else value for key, value in good.items()}
+        if at is None:
+            attributes[key] = value
+        else:
+            attributes[key][at] = value
+        node = h.make_node("TreeEnsembleRegressor", ["x"], ["y"], "/trees", domain=ML, **attributes)
+        model(f"bad/trees_{name}", [node], [("x", FLOAT, ["n", FEATURES])], [("y", FLOAT, None)], domains={ML: 1})
+
+    one("child", "nodes_truenodeids", 99)
+    one("cycle", "nodes_truenodeids", good["nodes_nodeids"][branch])
+    one("feature", "nodes_featureids", FEATURES)
+    one("negative_feature", "nodes_featureids", -1)
+    one("length", "nodes_values", good["nodes_values"][1:], None)
+    one("mode", "nodes_modes", "BRANCH_LIKE")
+    one("node_twice", "nodes_nodeids", good["nodes_nodeids"][branch + 1])
+    one("target", "target_ids", 3, 0)
+    one("weight", "target_nodeids", 77, 0)
+    one("base_values", "base_values", [1.0, 2.0], None)
+    one("n_targets", "n_targets", 0, None)
 
 for make in MODELS:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:

@@ -70,6 +70,11 @@ impl<'m> Attributes<'m> {
         Ok(self.of_kind(name, kind::INTS, "a list of integers")?.map(|a| a.ints.clone()))
     }
 
+    /// Returns a list of integers, or none if it is missing.
+    pub fn ints_or_empty(&self, name: &str) -> Result<Vec<i64>> {
+        Ok(self.ints(name)?.unwrap_or_default())
+    }
+
     /// Returns a list of floats.
     pub fn floats(&self, name: &str) -> Result<Option<Vec<f64>>> {
         let floats = self.of_kind(name, kind::FLOATS, "a list of floats")?;

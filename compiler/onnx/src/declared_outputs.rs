@@ -15,7 +15,7 @@ use hammock_tools::ElementType;
 
 impl<'m> Importer<'m> {
     /// Returns the value of a model output after checking it against the declared type. Dynamic dimensions are checked
-    /// at run time.
+    /// at run time, unless they are declared as 1.
     pub(crate) fn checked_output(&mut self, output: &'m ValueInfoProto) -> Value {
         let value = self.output(&output.name);
         let declared = match output.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
@@ -92,8 +92,13 @@ impl<'m> Importer<'m> {
                 "it declares the shape ({declared}), its graph computes ({computed})"
             )));
         }
-        let wanted: Vec<PrimExpr> =
-            own.iter().zip(sizes).map(|(own, size)| size.map_or_else(|| own.clone(), PrimExpr::int64)).collect();
+        // Converters of classifiers declare vectors of labels as [1].
+        let declared = |size: &Option<i64>| size.filter(|size| *size != 1);
+        let wanted: Vec<PrimExpr> = own
+            .iter()
+            .zip(sizes)
+            .map(|(own, size)| declared(size).map_or_else(|| own.clone(), PrimExpr::int64))
+            .collect();
         if dims::all_equal(&own, &wanted) {
             return Ok(value);
         }

@@ -110,3 +110,24 @@ fn typed(proto: &TensorProto, dtype: DType) -> Result<Bytes, String> {
     };
     Ok(bytes.into())
 }
+
+/// Returns the elements of a tensor as numbers.
+///
+/// # Errors
+/// The reason, if it does not hold integers or floats.
+pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
+    fn of<T: hammock_runtime::Element>(tensor: &Tensor, number: impl Fn(T) -> f64) -> Result<Vec<f64>, String> {
+        let elements = tensor.as_slice::<T>().map_err(|error| error.to_string())?;
+        Ok(elements.iter().map(|element| number(*element)).collect())
+    }
+    match tensor.dtype() {
+        DType::FLOAT64 => of(tensor, |v: f64| v),
+        DType::FLOAT32 => of(tensor, |v: f32| v.into()),
+        DType::FLOAT16 => of(tensor, |v: half::f16| v.into()),
+        DType::INT64 => of(tensor, |v: i64| v as f64),
+        DType::INT32 => of(tensor, |v: i32| v.into()),
+        DType::INT16 => of(tensor, |v: i16| v.into()),
+        DType::UINT8 => of(tensor, |v: u8| v.into()),
+        other => Err(format!("elements of {other} are not supported")),
+    }
+}

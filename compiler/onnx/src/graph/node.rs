@@ -1,6 +1,8 @@
 //! Interface of import functions to a node: its inputs and attributes, and helpers that append calls.
 
-use crate::{attributes::Attributes, graph::Importer, known_tensor::KnownTensor, value::Value};
+use crate::{
+    attributes::Attributes, graph::Importer, known_tensor::KnownTensor, schema::TensorProto, tensor, value::Value,
+};
 use hammock_ir::{
     AttrValue, DType, PrimExpr, Tensor, TensorShape, TensorType, Type,
     relax::{Constant, InferError, Operand},
@@ -24,7 +26,7 @@ pub struct Node<'a, 'm> {
 /// Result of import helpers.
 pub type Result<T> = std::result::Result<T, InferError>;
 
-impl Node<'_, '_> {
+impl<'m> Node<'_, 'm> {
     /// Returns an error about the node.
     pub fn error<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(InferError::new(message))
@@ -88,6 +90,12 @@ impl Node<'_, '_> {
     /// Returns integers that are an attribute before a version of the operator set, and an input since then.
     pub fn ints_since(&self, version: i64, at: usize, name: &str) -> Result<Option<Vec<i64>>> {
         if self.opset < version { self.attrs.ints(name) } else { self.ints(at, name) }
+    }
+
+    /// Returns the elements of a tensor attribute.
+    pub fn tensor_numbers(&mut self, proto: &'m TensorProto) -> Result<Vec<f64>> {
+        let tensor = self.importer.read_tensor(proto).map_err(InferError::new)?;
+        tensor::numbers(&tensor).map_err(InferError::new)
     }
 
     /// Returns the dimensions in an input, which must be constants or expressions over dimensions.

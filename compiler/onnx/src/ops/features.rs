@@ -1,4 +1,4 @@
-//! Feature extraction: n-gram counts, `Col2Im`, determinants, and operators of `ai.onnx.ml`.
+//! Feature extraction: n-gram counts, `Col2Im`, determinants.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, axes_attr, product};
@@ -9,8 +9,6 @@ use hammock_ir::{
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("ArrayFeatureExtractor", extract).in_domain("ai.onnx.ml"),
-    op("Binarizer", binarize).in_domain("ai.onnx.ml").attributes("threshold"),
     op("Col2Im", col2im).attributes("dilations pads strides"),
     op("Det", determinant),
     op("TfIdfVectorizer", count_ngrams).attributes(
@@ -18,23 +16,6 @@ pub const OPS: &[Op] = &[
          pool_strings weights",
     ),
 ];
-
-/// Gathers elements of the last axis.
-fn extract(n: &mut Node) -> Result {
-    let (x, indices) = (n.input(0)?, n.input_as_int64(1)?);
-    let x = if n.rank(&x)? == 1 { n.call_with("expand_dims", [x], &[("axis", vec![0i64].into())])? } else { x };
-    let count = product(&n.dims(&indices)?);
-    let indices = n.reshape(indices, vec![count])?;
-    let last = n.rank(&x)? as i64 - 1;
-    Ok(n.call_with("take", [x, indices], &[("axis", last.into())])?.into())
-}
-
-fn binarize(n: &mut Node) -> Result {
-    let x = n.input(0)?;
-    let above = n.with_scalar("greater", &x, n.attrs.float_or("threshold", 0.0)?)?;
-    let dtype = n.dtype(&x)?;
-    Ok(n.cast(above, dtype)?.into())
-}
 
 /// Scatter-adds the columns of windows to the image.
 fn col2im(n: &mut Node) -> Result {

@@ -20,6 +20,7 @@ mod index;
 mod legacy_broadcast;
 mod linear;
 mod loss;
+mod ml;
 mod norm;
 mod optional;
 mod pad;
@@ -191,5 +192,5 @@ pub fn find(domain: &str, name: &str) -> Option<&'static Op> {
 
 /// Returns all supported operators, by family.
 pub fn all() -> impl Iterator<Item = &'static Op> {
-    FAMILIES.iter().chain(&contrib::FAMILIES).copied().flatten()
+    FAMILIES.iter().chain(&contrib::FAMILIES).chain(&ml::FAMILIES).copied().flatten()
 }
