@@ -103,6 +103,7 @@ impl Captured {
                 }
             }
         };
+        lambda.params.iter().chain(&vars).for_each(|v| function.ty(*v).each_expr(&mut look));
         symbolic::each_expr(&lambda.body, &mut look);
         lambda.ret_ty.each_expr(&mut look);
         Captured { vars, dims }
