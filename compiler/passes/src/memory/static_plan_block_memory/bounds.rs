@@ -65,6 +65,11 @@ impl Bounds {
         }
     }
 
+    /// Returns the value closest to `value` that a variable may have.
+    pub(super) fn nearest(&self, var: &Var, value: i64) -> i64 {
+        self.ranges.get(var).map_or(value, |range| value.clamp(range.min, range.max.max(range.min)))
+    }
+
     /// Returns true if an expression has a variable with an upper bound.
     fn has_bounded(&self, e: &PrimExpr) -> bool {
         e.any(&mut |e| matches!(e.kind(), PrimKind::Var(var) if self.ranges.contains_key(var)))

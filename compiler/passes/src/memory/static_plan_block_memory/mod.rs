@@ -9,6 +9,7 @@
 //! - [`storages`]: reuse of free storages, as in TVM;
 //! - [`arena`]: all tensors of known size in one storage, at offsets;
 //! - [`bounds`]: upper bounds of symbolic sizes, from the function's attributes;
+//! - [`samples`]: values of symbolic sizes, which refute most relations between them;
 //! - [`apply`]: the rewriting.
 //!
 //! By default, as in TVM, a tensor is only planned if all of its uses are in the block that allocates it. With
@@ -17,6 +18,7 @@
 mod apply;
 mod arena;
 mod bounds;
+mod samples;
 mod storages;
 mod tensors;
 

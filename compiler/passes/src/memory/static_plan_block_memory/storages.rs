@@ -8,9 +8,10 @@
 use super::{
     Location, Plan, Scope, Storage,
     bounds::Bounds,
+    samples::{Sampler, Samples},
     tensors::{Event, Tensor, TensorId, Tensors},
 };
-use hammock_ir::{PrimExpr, prim::Var};
+use hammock_ir::PrimExpr;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -23,8 +24,9 @@ const MAX_COMPARED: usize = 8;
 pub(super) fn plan(tensors: &Tensors, rest: &[bool], scope: Scope, bounds: &Bounds, plan: &mut Plan) {
     let remaining_uses = tensors.all.iter().map(|tensor| tensor.uses).collect();
     let groups = FxHashMap::default();
-    let mut planner =
-        Planner { tensors, scope, bounds, plan, groups, pools: Vec::new(), made: Vec::new(), remaining_uses };
+    let (pools, made, samples) = (Vec::new(), Vec::new(), FxHashMap::default());
+    let sampler = Sampler::new(bounds);
+    let mut planner = Planner { tensors, scope, bounds, plan, groups, pools, made, remaining_uses, sampler, samples };
     for event in &tensors.events {
         match *event {
             Event::EnterFunction => planner.pools.push(Pool::default()),
@@ -51,6 +53,9 @@ struct Planner<'a> {
     made: Vec<Vec<usize>>,
     /// Number of remaining uses of each tensor.
     remaining_uses: Vec<usize>,
+    sampler: Sampler<'a>,
+    /// Samples of the symbolic sizes of storages.
+    samples: FxHashMap<usize, Samples>,
 }
 
 /// Free storages.
@@ -116,7 +121,11 @@ impl Planner<'_> {
         pool.released += 1;
         match self.plan.storages[storage].bytes.as_int() {
             Some(size) => drop(pool.sized.insert((group, size, pool.released), storage)),
-            None => pool.symbolic.push((group, storage)),
+            None => {
+                let bytes = &self.plan.storages[storage].bytes;
+                self.samples.entry(storage).or_insert_with(|| self.sampler.sample(bytes));
+                pool.symbolic.push((group, storage));
+            }
         }
     }
 
@@ -124,9 +133,10 @@ impl Planner<'_> {
     fn take(&mut self, tensor: &Tensor, group: usize) -> Option<usize> {
         let pool = self.pools.last_mut()?;
         let Some(size) = tensor.bytes.as_int() else {
-            let (storages, bounds) = (&self.plan.storages, self.bounds);
+            let samples = self.sampler.sample(&tensor.bytes);
+            let size = |storage: usize| (&self.plan.storages[storage].bytes, &self.samples[&storage]);
             let wide = self.scope != Scope::Block;
-            let at = pool.symbolic_for(group, &tensor.bytes, |storage| &storages[storage].bytes, bounds, wide)?;
+            let at = pool.symbolic_for(group, (&tensor.bytes, &samples), size, self.bounds, wide)?;
             return Some(pool.symbolic.remove(at).1);
         };
         let (lower, upper) =
@@ -143,27 +153,22 @@ impl Planner<'_> {
 
 impl Pool {
     /// Returns the position of the first storage of equal symbolic size; otherwise of the last that is provably not
-    /// smaller, if allowed. Sizes that have no variable in common are not compared: nothing would be proven.
+    /// smaller, if allowed.
     fn symbolic_for<'s>(
         &self,
         group: usize,
-        bytes: &PrimExpr,
-        size: impl Fn(usize) -> &'s PrimExpr,
+        (bytes, samples): (&PrimExpr, &Samples),
+        size: impl Fn(usize) -> (&'s PrimExpr, &'s Samples) + Copy,
         bounds: &Bounds,
         smaller_will_do: bool,
     ) -> Option<usize> {
-        let is_related = |storage: usize| share_variable(bytes, size(storage));
-        let is_candidate = |(_, (of, storage)): &(usize, &(usize, usize))| *of == group && is_related(*storage);
-        let candidates = || self.symbolic.iter().enumerate().rev().filter(is_candidate).take(MAX_COMPARED);
-        let equal = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_eq(bytes, size(*storage));
-        let larger = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_le(bytes, size(*storage));
-        let found = candidates().filter(equal).last();
-        found.or_else(|| candidates().find(larger).filter(|_| smaller_will_do)).map(|(at, _)| at)
+        let candidates = |may_fit: fn(&Samples, &Samples) -> bool| {
+            let fits = move |(of, storage): (usize, usize)| of == group && may_fit(samples, size(storage).1);
+            let all = self.symbolic.iter().copied().enumerate().rev();
+            all.filter(move |(_, free)| fits(*free)).map(|(at, (_, storage))| (at, size(storage).0)).take(MAX_COMPARED)
+        };
+        let equal = candidates(Samples::may_equal).filter(|(_, other)| bounds.analyzer.prove_eq(bytes, other)).last();
+        let larger = || candidates(Samples::may_be_le).find(|(_, other)| bounds.analyzer.prove_le(bytes, other));
+        equal.or_else(|| if smaller_will_do { larger() } else { None }).map(|(at, _)| at)
     }
-}
-
-/// True if some variable is in both expressions.
-fn share_variable(a: &PrimExpr, b: &PrimExpr) -> bool {
-    let is_in_b = |var: &Var| b.any(&mut |e| e.as_var() == Some(var));
-    a.any(&mut |e| e.as_var().is_some_and(is_in_b))
 }
