@@ -33,6 +33,17 @@ impl Argument {
         Argument::Known(value.into(), Operand::int(value))
     }
 
+    /// A tensor of numbers, which is known if it is a constant.
+    pub fn of(operand: Operand) -> Argument {
+        match operand {
+            Operand::Const(constant) => {
+                let value = constant.tensor.clone().into();
+                Argument::Known(value, Operand::Const(constant))
+            }
+            operand => Argument::Dynamic(operand),
+        }
+    }
+
     /// A known string.
     pub fn text(value: &str) -> Argument {
         Argument::Known(Str::new(value).into(), Operand::Str(value.into()))

@@ -32,14 +32,14 @@ impl Node<'_, '_> {
     }
 
     /// Calls a function that returns strings.
-    fn to_strings(&mut self, name: &'static str, args: Vec<Argument>, dims: Dims) -> Result {
+    fn strings_from(&mut self, name: &'static str, args: Vec<Argument>, dims: Dims) -> Result {
         let build = &mut self.importer.build;
         let outcome = build.call_strings(name, args)?;
         Ok(Value::Strings(build.strings_of(outcome, dims)).into())
     }
 
     /// Calls a function that returns numbers.
-    fn to_numbers(&mut self, name: &'static str, args: Vec<Argument>, dtype: DType, dims: &Dims) -> Result {
+    fn numbers_from(&mut self, name: &'static str, args: Vec<Argument>, dtype: DType, dims: &Dims) -> Result {
         let build = &mut self.importer.build;
         let outcome = build.call_strings(name, args)?;
         Ok(build.numbers_of(outcome, dtype, dims)?.into())
@@ -53,7 +53,7 @@ impl Node<'_, '_> {
             Some(sizes) => Argument::Known(Shape::new(&sizes).into(), operand),
             None => Argument::Dynamic(operand),
         };
-        self.to_strings("hammock.strings.reshape", vec![x.into(), shape], dims)
+        self.strings_from("hammock.strings.reshape", vec![x.into(), shape], dims)
     }
 
     /// Returns the dimensions of strings, which must be known.
@@ -85,13 +85,13 @@ fn broadcast(a: &Dims, b: &Dims) -> Dims {
 fn string_concat(n: &mut Node) -> Result {
     let (a, b) = (n.strings(0)?, n.strings(1)?);
     let dims = broadcast(&a.dims(), &b.dims());
-    n.to_strings("hammock.strings.concat", vec![a.into(), b.into()], dims)
+    n.strings_from("hammock.strings.concat", vec![a.into(), b.into()], dims)
 }
 
 pub(super) fn equal(n: &mut Node) -> Result {
     let (a, b) = (n.strings(0)?, n.strings(1)?);
     let dims = broadcast(&a.dims(), &b.dims());
-    n.to_numbers("hammock.strings.equal", vec![a.into(), b.into()], DType::BOOL, &dims)
+    n.numbers_from("hammock.strings.equal", vec![a.into(), b.into()], DType::BOOL, &dims)
 }
 
 fn string_split(n: &mut Node) -> Result {
@@ -130,7 +130,7 @@ fn string_normalizer(n: &mut Node) -> Result {
     let mut dims = x.dims();
     dims.pop();
     dims.push(None);
-    n.to_strings("hammock.strings.normalize", vec![x.into(), Argument::text(case), sensitive, words], dims)
+    n.strings_from("hammock.strings.normalize", vec![x.into(), Argument::text(case), sensitive, words], dims)
 }
 
 /// Converts strings to numbers, or to strings.
@@ -142,20 +142,14 @@ pub(super) fn cast(n: &mut Node, to: i64) -> Result {
     let dtype = n.dtype_from_code(to)?;
     let dims = x.dims();
     let argument = Argument::Known(dtype.into(), Operand::DType(dtype));
-    n.to_numbers("hammock.strings.to_tensor", vec![x.into(), argument], dtype, &dims)
+    n.numbers_from("hammock.strings.to_tensor", vec![x.into(), argument], dtype, &dims)
 }
 
 /// Converts numbers to strings.
 pub(super) fn cast_numbers(n: &mut Node) -> Result {
     let element: Element = n.importer.build.element_of(&n.value(0)?)?;
-    let x = match n.input(0)? {
-        Operand::Const(constant) => {
-            let value = constant.tensor.clone().into();
-            Argument::Known(value, Operand::Const(constant))
-        }
-        operand => Argument::Dynamic(operand),
-    };
-    n.to_strings("hammock.strings.of_tensor", vec![x], element.dims.known().unwrap_or_default().to_vec())
+    let x = Argument::of(n.input(0)?);
+    n.strings_from("hammock.strings.of_tensor", vec![x], element.dims.known().unwrap_or_default().to_vec())
 }
 
 pub(super) fn gather(n: &mut Node) -> Result {
@@ -164,14 +158,8 @@ pub(super) fn gather(n: &mut Node) -> Result {
     let axis = n.axis(axis, dims.len())?;
     let indices = n.importer.build.element_of(&n.value(1)?)?.dims.known().unwrap_or_default().to_vec();
     let dims = [&dims[..axis], &indices, &dims[axis + 1..]].concat();
-    let indices = match n.input(1)? {
-        Operand::Const(constant) => {
-            let value = constant.tensor.clone().into();
-            Argument::Known(value, Operand::Const(constant))
-        }
-        operand => Argument::Dynamic(operand),
-    };
-    n.to_strings("hammock.strings.take", vec![x.into(), indices, Argument::int(axis as i64)], dims)
+    let indices = Argument::of(n.input(1)?);
+    n.strings_from("hammock.strings.take", vec![x.into(), indices, Argument::int(axis as i64)], dims)
 }
 
 pub(super) fn concat(n: &mut Node) -> Result {
@@ -182,7 +170,7 @@ pub(super) fn concat(n: &mut Node) -> Result {
         parts.iter().map(|part| part.dims().get(axis)?.as_ref().and_then(PrimExpr::as_int)).collect();
     dims[axis] = sizes.map(|sizes| PrimExpr::int64(sizes.iter().sum()));
     let args = [Argument::int(axis as i64)].into_iter().chain(parts.into_iter().map(Argument::from)).collect();
-    n.to_strings("hammock.strings.join", args, dims)
+    n.strings_from("hammock.strings.join", args, dims)
 }
 
 /// Reshapes to a constant shape, in which 0 keeps a dimension and -1 is inferred.

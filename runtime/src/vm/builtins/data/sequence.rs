@@ -261,14 +261,18 @@ mod tests {
         assert_eq!(insert(&[scalar(0)]).unwrap(), [[7], [1], [2]]);
         assert_eq!(insert(&[scalar(-1)]).unwrap(), [[1], [7], [2]]);
         assert_eq!(insert(&[scalar(3)]).unwrap_err(), "IndexError: index 3 is out of range for a sequence of 2");
-        assert!(insert(&[scalar(i64::MIN)]).is_err() && insert(&[row.clone()]).is_err());
-        let erase = |at: &[Any]| call("erase", &[&[two.clone()], at].concat()).map(|made| rows(&made));
+        assert!(insert(&[scalar(i64::MIN)]).is_err() && insert(std::slice::from_ref(&row)).is_err());
+        let erase = |at: &[Any]| call("erase", &[std::slice::from_ref(&two), at].concat()).map(|made| rows(&made));
         assert_eq!((erase(&[]).unwrap(), erase(&[scalar(-2)]).unwrap()), (vec![vec![1]], vec![vec![2]]));
         assert_eq!(erase(&[2i64.into()]).unwrap_err(), "IndexError: index 2 is out of range for a sequence of 2");
         assert_eq!(rows(&two), [[1], [2]]);
         let empty = call("construct", &[]).unwrap();
-        assert!(call("erase", &[empty.clone()]).unwrap_err().contains("index -1 is out of range for a sequence of 0"));
-        let length = call("length", &[two.clone()]).unwrap();
+        assert!(
+            call("erase", std::slice::from_ref(&empty))
+                .unwrap_err()
+                .contains("index -1 is out of range for a sequence of 0")
+        );
+        let length = call("length", std::slice::from_ref(&two)).unwrap();
         assert_eq!(length.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap(), [2]);
         assert!(call("at", &[two, 1.5f64.into()]).unwrap_err().contains("must be an integer, got 1.5"));
     }
@@ -281,7 +285,7 @@ mod tests {
             .collect::<Tuple>()
             .into();
         let concat = |sequence: &Any, more: &[Any]| {
-            let made = call("concat", &[&[sequence.clone()], more].concat())?;
+            let made = call("concat", &[std::slice::from_ref(sequence), more].concat())?;
             let tensor = made.get::<Tensor>().unwrap();
             Ok::<_, String>((tensor.shape().to_vec(), tensor.as_bytes().unwrap().to_vec()))
         };
