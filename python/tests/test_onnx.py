@@ -70,3 +70,31 @@ def test_options_for_other_kinds_of_models(proto):
         hammock.compile(proto, module="Module")
     with pytest.raises(TypeError, match="`data_folders` is a list"):
         hammock.import_onnx(proto, data_folders="/tmp")
+
+
+def test_sequences_strings_and_optional_values_are_tuples_texts_and_none():
+    string = TensorProto.STRING
+    nodes = [
+        helper.make_node("SequenceInsert", ["given", "x"], ["longer"]),
+        helper.make_node("StringConcat", ["words", "words"], ["twice"]),
+        helper.make_node("OptionalHasElement", ["maybe"], ["has"]),
+    ]
+    tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
+    inputs = [
+        helper.make_tensor_sequence_value_info("given", TensorProto.FLOAT, [2]),
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
+        helper.make_tensor_value_info("words", string, [None]),
+        helper.make_value_info("maybe", helper.make_optional_type_proto(tensor)),
+    ]
+    outputs = [
+        helper.make_tensor_sequence_value_info("longer", TensorProto.FLOAT, [2]),
+        helper.make_tensor_value_info("twice", string, [None]),
+        helper.make_tensor_value_info("has", TensorProto.BOOL, []),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    model = hammock.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
+    x, words = numpy.float32([1, 2]), numpy.array(["a", "größer"])
+    longer, twice, has = model([x + 1], x, words.tolist(), None)
+    assert [part.tolist() for part in longer] == [[2, 3], [1, 2]]
+    assert twice == ("aa", "größergrößer") and not has
+    assert model((), x, ("b",), x)[1:] == (("bb",), True)
