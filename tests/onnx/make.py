@@ -751,6 +751,19 @@ def loops():
 
 
 @writes_models
+def batch_scan():
+    """The first version of `Scan`, over sequences of different lengths."""
+    info = lambda name, *shape: h.make_tensor_value_info(name, FLOAT, shape)
+    body = h.make_graph([h.make_node("Add", ["state", "row"], ["next"]), h.make_node("Mul", ["next", "row"], ["shown"])], "step",
+                        [info("state", 3), info("row", 3)], [info("next", 3), info("shown", 3)])
+    nodes = [h.make_node("Scan", ["lengths", "start", "x"], ["last", "all"], body=body, num_scan_inputs=1, directions=[1]),
+             h.make_node("Scan", ["", "start", "x"], ["sum", "sums"], body=body, num_scan_inputs=1)]
+    inputs = [("lengths", INT64, [2]), ("start", FLOAT, [2, 3]), ("x", FLOAT, [2, "steps", 3])]
+    model("batch_scan", nodes, inputs, [(n, FLOAT, None) for n in ["last", "all", "sum", "sums"]], opset=8)
+    record("batch_scan", np.array([10, 4]), random(1, 2, 3), random(2, 2, 10, 3))
+
+
+@writes_models
 def quantized():
     nodes = [
         h.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),

@@ -23,7 +23,8 @@ use hammock_ir::{
 use hammock_ops::{CallContext, Table, lookup};
 use store_row::RowKernels;
 
-/// Maximum number of calls per model. Nested loops are unrolled even from small files; each call takes about 1 kB.
+/// Maximum number of calls per model. Nested loops with few iterations are unrolled even from small files; each call
+/// takes about 1 kB.
 const MAX_CALLS: usize = 100_000;
 
 /// Function under construction, and its module.
@@ -110,7 +111,7 @@ impl Builder {
     pub fn bind(&mut self, ty: Type, value: Bound) -> Result<Var, InferError> {
         if self.calls >= MAX_CALLS {
             return Err(InferError::new(format!("the model becomes more than {MAX_CALLS} calls of operators"))
-                .help("loops, scans and recurrent layers are unrolled"));
+                .help("functions are inlined, and loops with few iterations unrolled"));
         }
         if let Some(size) = negative_size(&ty) {
             return Err(InferError::new(format!("its result would have a dimension of {size} elements")));

@@ -1,12 +1,13 @@
 //! Stateful operators of generative models: linear attention, causal convolution, cache updates.
 
 use super::{Op, Result, op};
-use crate::node::{self, Node, axes_attr, product};
+use crate::{
+    looping::{Iteration, Output, counted_loop, import_loop},
+    node::{self, Node, axes_attr, product},
+    value::Value,
+};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
-
-/// Maximum number of unrolled steps.
-const MAX_ITERATIONS: i64 = 1024;
 
 pub const OPS: &[Op] = &[
     op("CausalConvWithState", causal_conv).attributes("activation"),
@@ -50,8 +51,8 @@ fn causal_conv(n: &mut Node) -> Result {
     Ok(vec![y, state].into())
 }
 
-/// Recurrence over a (key, value) state matrix, unrolled over the sequence.
-fn linear_attention(n: &mut Node) -> Result {
+/// Recurrence over a (key, value) state matrix, a loop over the sequence.
+fn linear_attention<'m>(n: &mut Node<'_, 'm>) -> Result {
     let rule = n.attrs.str_or("update_rule", "gated_delta")?;
     let (gated, delta) = match rule {
         "linear" => (false, false),
@@ -68,9 +69,6 @@ fn linear_attention(n: &mut Node) -> Result {
     let query = n.input(0)?;
     let (sizes, dtype) = (n.dims(&query)?, n.dtype(&query)?);
     let [batch, length, _] = sizes.as_slice() else { return n.error("its inputs have to have 3 dimensions") };
-    let Some(steps) = length.as_int().filter(|steps| (1..=MAX_ITERATIONS).contains(steps)) else {
-        return n.error(format!("its trip count has to be known, and at most {MAX_ITERATIONS}"));
-    };
     if q_heads % heads != 0 {
         return n.error("its `q_num_heads` have to be a multiple of its `kv_num_heads`");
     }
@@ -89,7 +87,7 @@ fn linear_attention(n: &mut Node) -> Result {
         false => None,
     };
     let beta = if delta { Some(update_rates(n, heads)?) } else { None };
-    let (mut state, state_dtype) = match n.optional(3)? {
+    let (state, state_dtype) = match n.optional(3)? {
         Some(past) => (n.cast(past.clone(), DType::FLOAT32)?, n.dtype(&past)?),
         None => {
             let shape = vec![batch.clone(), heads.into(), keys.into(), values.clone()];
@@ -101,9 +99,12 @@ fn linear_attention(n: &mut Node) -> Result {
         scale => scale,
     };
     let q = n.with_scalar("multiply", &q, scale)?;
-    let mut outputs = Vec::new();
-    for step in 0..steps {
-        let at = |n: &mut Node, x: &Operand, axis| n.slice_axis(x.clone(), axis, step.into(), (step + 1).into());
+    let mut step = |n: &mut Node<'_, 'm>, position: &Operand, state: &[Value]| {
+        let mut state = n.importer.build.operand(&state[0])?;
+        let position = n.reshape(position.clone(), vec![1i64.into()])?;
+        let at = |n: &mut Node, x: &Operand, axis: i64| {
+            n.call_with("take", [x.clone(), position.clone()], &[("axis", axis.into())])
+        };
         if let Some(decay) = &decay {
             let decay = at(n, decay, 3)?;
             state = n.call("multiply", [state, decay])?;
@@ -123,9 +124,15 @@ fn linear_attention(n: &mut Node) -> Result {
             group => n.call_with("repeat", [state.clone()], &[("repeats", group.into()), ("axis", 1i64.into())])?,
         };
         let row = at(n, &q, 2)?;
-        outputs.push(n.call("matmul", [row, seen])?);
-    }
-    let y = n.call_with("concat", [Operand::Tuple(outputs)], &[("axis", 2i64.into())])?;
+        let y = n.call("matmul", [row, seen])?;
+        let y = n.call_with("squeeze", [y], &[("axis", axes_attr(&[2]))])?;
+        let y = Output { value: Value::Operand(y), axis: 2, reversed: false };
+        Ok(Iteration { condition: None, state: vec![Value::Operand(state)], outputs: vec![y] })
+    };
+    let mut form = |n: &mut Node<'_, 'm>| counted_loop(n, None, length);
+    let results = import_loop(n, Some(length), &[Value::Operand(state)], &mut form, &mut step)?;
+    let [state, y] = [&results.state[0], &results.outputs[0]].map(|value| n.importer.build.operand(value));
+    let (state, y) = (state?, y?);
     let y = n.call_with("permute_dims", [y], &[("axes", axes_attr(&[0, 2, 1, 3]))])?;
     let y = n.reshape(y, vec![batch.clone(), length.clone(), dims::mul(&PrimExpr::int64(q_heads), &values)])?;
     Ok(vec![n.cast(y, dtype)?, n.cast(state, state_dtype)?].into())
