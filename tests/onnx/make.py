@@ -1480,6 +1480,8 @@ def contrib_packed():
         node("MatMulNBits", "wide large large_s large_z", "wide_shifted", K=256, N=80, block_size=32),
         node("GatherBlockQuantized", "b4_rows ids s_rows", "rows_four", block_size=16, bits=4),
         node("GatherBlockQuantized", "b8_rows ids s_rows z8_rows", "rows_eight", block_size=16, bits=8),
+        node("MatMulBnb4", "x codes absmax", "fp4", K=40, N=3, block_size=16, quant_type=0),
+        node("MatMulBnb4", "x codes absmax", "nf4", K=40, N=3, block_size=16, quant_type=1),
         node("MatMulNBits", "x dynamic s z4", "dynamic_four", **attributes), node("MatMulNBits", "x dynamic dynamic_s", "dynamic_scaled", **attributes),
     ]
     scales = lambda seed, *shape: np.abs(random(seed, *shape)) / 8
@@ -1488,6 +1490,7 @@ def contrib_packed():
         "z8": byte(3, 3), "zf": 8 + random(2, 3, 3), "eights": np.full((3, 2), 0x88, np.uint8), "bias": random(3, 3),
         "groups": np.int32([2, 0, 1, 0] * 10), "rows": np.int32(np.arange(40) // 16), "large": byte(80, 8, 16), "large_s": scales(4, 80, 8),
         "large_z": byte(80, 4), "b4_rows": byte(5, 16), "b8_rows": byte(5, 32), "s_rows": scales(5, 5, 2), "z8_rows": byte(5, 2),
+        "codes": byte(60), "absmax": scales(6, 8),
     }
     inputs = [("x", ["n", 2, 40]), ("wide", ["n", 256]), ("ids", ["n", 2]), ("dynamic", [3, 3, 8]), ("dynamic_s", [3, 3])]
     given = [random(20, 2, 2, 40), random(21, 2, 256), np.int64([[4, 0], [-1, 2]]), byte(3, 3, 8), scales(22, 3, 3)]
@@ -1692,8 +1695,9 @@ def bad_contrib():
         node("GroupQueryAttention", "heads heads heads - - last total", "narrow", num_heads=2, kv_num_heads=2, k_quant_type="PER_TENSOR"),
         node("MultiHeadAttention", "heads heads heads - - - past past last last", "beams", num_heads=2),
         node("GroupNorm", "past s s", "groupless", activation=0), node("ComplexMul", "heads heads", "complex"), node("CDist", "x x", "metric", metric="dice"),
+        node("MatMulBnb4", "x b s", "codes", quant_type=1, **attributes), node("MatMulBnb4", "x code scale", "kind", K=1, N=1, block_size=16, quant_type=2),
     ]
-    weights = {"b": zeros(3, 3, 8, dtype=np.uint8), "s": zeros(3, 3), "short": zeros(3, 2), "ids": np.int64([0]), "heads": zeros(1, 3, 8), "sin": zeros(4, 2), "last": np.int32([2]),
+    weights = {"b": zeros(3, 3, 8, dtype=np.uint8), "s": zeros(3, 3), "code": zeros(1, dtype=np.uint8), "scale": zeros(1), "short": zeros(3, 2), "ids": np.int64([0]), "heads": zeros(1, 3, 8), "sin": zeros(4, 2), "last": np.int32([2]),
                "total": np.int32([3]), "past": zeros(1, 1, 2, 4)}
     outputs = [(node.output[0], FLOAT, None) for node in nodes]
     model("bad/contrib", nodes, [("x", FLOAT, [2, 40]), ("y", FLOAT, [2, 39])], outputs, weights, domains=["com.microsoft"])

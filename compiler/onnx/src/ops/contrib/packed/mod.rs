@@ -1,6 +1,7 @@
 //! Operators on weights of 2, 4 or 8 bits, packed in bytes, with scales and zero points for blocks of elements.
 
 mod constant;
+mod lookup;
 
 use super::{
     super::{Op, Result},
@@ -12,6 +13,7 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
     op("GatherBlockQuantized", gather).handles_sub_byte().attributes("bits block_size gather_axis quantize_axis"),
+    op("MatMulBnb4", lookup::matmul).attributes("K N block_size quant_type training_mode transB"),
     op("MatMulNBits", matmul).attributes("K N accuracy_level bits block_size weight_prepacked"),
 ];
 
@@ -21,6 +23,9 @@ const SCALES: usize = 2;
 const ZEROS: usize = 3;
 const GROUPS: usize = 4;
 const BIAS: usize = 5;
+
+/// Maximum of `K`, `N` and `block_size`; the number of elements of a matrix fits into an int64.
+const MAX_SIZE: i64 = 1 << 30;
 
 /// Format of the matrix of `MatMulNBits`: transposed, and divided into blocks along its rows, each in whole bytes.
 struct Format {
@@ -32,7 +37,7 @@ struct Format {
 
 impl Format {
     fn of(n: &Node) -> node::Result<Format> {
-        let positive = |name: &str| match n.attrs.int(name)?.filter(|size| (1..=i64::from(i32::MAX)).contains(size)) {
+        let positive = |name: &str| match n.attrs.int(name)?.filter(|size| (1..=MAX_SIZE).contains(size)) {
             Some(size) => Ok(size),
             None => n.error(format!("its `{name}` has to be a positive integer")),
         };
