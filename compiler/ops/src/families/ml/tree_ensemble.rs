@@ -229,8 +229,10 @@ impl Ensemble<'_> {
                 let is_encoded = feature.clone().lt(0i64);
                 let feature = is_encoded.clone().select(PrimExpr::int64(-1) - &feature, feature);
                 let value = self.data.at(&[row.clone(), feature]);
-                let is_missing = value.clone().ne(value.clone()).and(is_encoded);
-                value.le(threshold).or(is_missing)
+                let is_nan = value.clone().ne(value.clone());
+                // Logical operators would be branches.
+                let number = |condition: PrimExpr| condition.cast(DType::INT32);
+                number(value.le(threshold)).max(number(is_nan).min(number(is_encoded))).ne(PrimExpr::int32(0))
             }
         };
         let child = goes_left.select(column::CHILDREN.into(), (column::CHILDREN + 1).into());
