@@ -382,6 +382,16 @@ fn optional_inputs_are_values_or_null() {
     assert!(output.status.code() == Some(1) && message.contains("[E0502]"), "{message}");
 }
 
+/// Results of a classifier whose labels are strings, with maps from them to scores.
+#[test]
+fn string_labels_and_maps_are_printed() {
+    let x = "[[0.5, 0, 1, 2], [-1, 0, 0, -3]]:float32";
+    let args = ["run", "tests/onnx/misfits/maps.onnx", "--exec-mode", "reference", "--arg", x];
+    let shown = succeed(root(), &args);
+    let labels = "0.0: \"blue\"\n0.1: \"red\"\n1.0.0: \"red\"\n1.0.1: \"green\"\n1.0.2: \"blue\"\n1.1: float32[2, 3]\n";
+    assert!(shown.starts_with(labels), "{shown}");
+}
+
 /// An initializer that is also an input is a constant, unless a call overrides it: by name, among weights, or with an
 /// argument for each input.
 #[test]

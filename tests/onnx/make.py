@@ -1880,6 +1880,44 @@ def pipeline():
 
 
 @writes_models
+def string_labels():
+    """Labels, keys and categories that are strings; what is computed of them is mapped to numbers."""
+    def node(op, x, outputs, **attributes):
+        return h.make_node(op, x.split(), outputs.split(), domain=ML, **attributes)
+
+    colours, french, names = ["red", "green", "blue"], ["rouge", "vert", "bleu"], ["zero", "one", "two"]
+    classifier = dict(coefficients=[float(v) for v in random(1, 12)], intercepts=[0.1, 0.0, -0.1], classlabels_strings=colours)
+    nodes = [
+        node("LabelEncoder", "i", "words", keys_int64s=[0, 1, 2], values_strings=colours, default_string="none"),
+        node("LabelEncoder", "words", "numbers", keys_strings=["blue", "red"], values_int64s=[5, 6], default_int64=-7),
+        node("LabelEncoder", "words", "floats", keys_strings=["blue", "red"], values_floats=[0.5, 1.5]),
+        node("LabelEncoder", "words", "french", keys_strings=colours, values_strings=french),
+        node("LabelEncoder", "french", "of_french", keys_strings=[*french, "_Unused"], values_int64s=[1, 2, 3, 4]),
+        node("CategoryMapper", "words", "mapped", cats_strings=colours, cats_int64s=[3, 4, 5], default_int64=9),
+        node("CategoryMapper", "mapped", "back", cats_strings=colours, cats_int64s=[3, 4, 5], default_string="?"),
+        node("LabelEncoder", "back", "of_back", keys_strings=[*colours, "?"], values_int64s=[1, 2, 3, 4]),
+        node("OneHotEncoder", "words", "one_hot", cats_strings=["green", "red", "grey"]),
+        node("LinearClassifier", "x", "label scores", **classifier),
+        node("LabelEncoder", "label", "of_label", keys_strings=colours, values_int64s=[1, 2, 3]),
+        h.make_node("ArgMax", ["x"], ["largest"], axis=1), node("ArrayFeatureExtractor", "names largest", "named"),
+        node("LabelEncoder", "named", "of_named", keys_strings=names, values_int64s=[1, 2, 3]),
+    ]
+    kinds = {"numbers": INT64, "floats": FLOAT, "of_french": INT64, "mapped": INT64, "of_back": INT64, "one_hot": FLOAT, "scores": FLOAT, "of_label": INT64, "of_named": INT64}
+    inputs = [("i", INT64, ["n", 2]), ("x", FLOAT, ["n", 4])]
+    made = model("string_labels", nodes, inputs, [(name, kind, None) for name, kind in kinds.items()], domains={ML: 2})
+    made.graph.initializer.append(tensor("names", np.array(names, object)))
+    onnx.save(made, "string_labels.onnx")
+    x = random(2, 4, 4)
+    x[:, 3] = -9
+    record("string_labels", np.array([[0, 1], [2, 3], [1, 1], [2, 0]]), x)
+    maps = [node("LinearClassifier", "x", "label scores", **classifier), node("ZipMap", "scores", "maps", classlabels_strings=colours)]
+    made = model("misfits/maps", maps, inputs[1:], [("label", TensorProto.STRING, None)], domains={ML: 1})
+    of_maps = h.make_map_type_proto(TensorProto.STRING, h.make_tensor_type_proto(FLOAT, []))
+    made.graph.output.append(h.make_value_info("maps", h.make_sequence_type_proto(of_maps)))
+    onnx.save(made, "misfits/maps.onnx")
+
+
+@writes_models
 def bad_trees():
     """Invalid nodes of trees."""
     good = random_trees(30, "target", 2, 2, 1, modes=MODES[:1], missing=False) | {"n_targets": 1}

@@ -28,7 +28,9 @@ impl<'m> Importer<'m> {
             }
             Some(type_proto::Value::Tensor(declared)) => declared,
             // A sequence that a loop returns may have been optional before its first iteration.
-            Some(type_proto::Value::Sequence(_)) if !matches!(value, Value::Sequence(_) | Value::Optional(_)) => {
+            Some(type_proto::Value::Sequence(_))
+                if !matches!(value, Value::Sequence(_) | Value::Optional(_) | Value::Maps(_)) =>
+            {
                 return self.report_declared(output, "it declares a sequence, its graph computes none");
             }
             _ => return value,

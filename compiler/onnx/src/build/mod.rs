@@ -177,7 +177,7 @@ impl Builder {
                 Some(constant) => Ok(constant),
                 None => self.computed(known),
             },
-            Value::Strings(_) | Value::Sequence(_) | Value::Optional(_) => {
+            Value::Strings(_) | Value::Sequence(_) | Value::Optional(_) | Value::Maps(_) => {
                 let kind = value.other_kind().unwrap_or_default();
                 Err(InferError::new(format!("an input is {kind}, where a tensor of numbers is expected")))
             }
@@ -193,6 +193,7 @@ impl Builder {
             }
             Value::Sequence(sequence) => self.sequence_operand(sequence),
             Value::Strings(strings) => self.strings_operand(strings),
+            Value::Maps(maps) => Ok(maps.clone()),
             Value::Optional(OptionalValue::Absent) => self.call("null_value", Vec::new(), &[]),
             Value::Optional(OptionalValue::Dynamic(operand, _)) => Ok(operand.clone()),
             tensor => self.operand(tensor),

@@ -24,7 +24,7 @@ type Dims = Vec<Option<PrimExpr>>;
 
 impl Node<'_, '_> {
     /// Returns an input that must be a tensor of strings.
-    fn strings(&self, at: usize) -> node::Result<Strings> {
+    pub(super) fn strings(&self, at: usize) -> node::Result<Strings> {
         match self.value(at)? {
             Value::Strings(strings) => Ok(strings),
             other => self.error(format!("its input {at} is {}, not strings", other.other_kind().unwrap_or("a tensor"))),
@@ -231,4 +231,46 @@ pub(super) fn unsqueeze(n: &mut Node) -> Result {
     let shape =
         (0..rank).map(|axis| if axes.contains(&axis) { one() } else { own.next().unwrap_or_else(one) }).collect();
     n.reshape_strings(x, shape)
+}
+
+/// Tables of strings.
+impl Node<'_, '_> {
+    /// Returns elements of a table of strings.
+    pub(super) fn strings_at(&mut self, table: &[&str], indices: Operand) -> node::Result<Value> {
+        let table = Strings::known(&[table.len() as i64], table)?;
+        let dims = self.dims(&indices)?.into_iter().map(Some).collect();
+        let outcome = self
+            .importer
+            .build
+            .call_strings("hammock.strings.take", vec![table.into(), Argument::Dynamic(indices), Argument::int(0)])?;
+        Ok(Value::Strings(self.importer.build.strings_of(outcome, dims)))
+    }
+
+    /// Gathers strings of the last axis of an input, which has at least two dimensions in the result.
+    pub(super) fn gather_strings(&mut self, at: usize, indices: Operand) -> node::Result<Value> {
+        let mut x = self.strings(at)?;
+        if x.dims().len() < 2 {
+            let shape = [vec![1i64.into()], self.string_sizes(&x)?].concat();
+            let Outputs(reshaped) = self.reshape_strings(x, shape)?;
+            match reshaped.into_iter().next() {
+                Some(Value::Strings(matrix)) => x = matrix,
+                _ => return self.error("its strings have no shape"),
+            }
+        }
+        let mut dims = x.dims();
+        let axis = dims.len() - 1;
+        dims[axis] = self.dims(&indices)?.pop();
+        let args = vec![x.into(), Argument::Dynamic(indices), Argument::int(axis as i64)];
+        let outcome = self.importer.build.call_strings("hammock.strings.take", args)?;
+        Ok(Value::Strings(self.importer.build.strings_of(outcome, dims)))
+    }
+
+    /// Returns the index of each string of an input in a table of distinct strings; -1 for others.
+    pub(super) fn find_strings(&mut self, at: usize, table: &[&str]) -> node::Result<Operand> {
+        let (x, table) = (self.strings(at)?, Strings::known(&[table.len() as i64], table)?);
+        let dims = x.dims();
+        let build = &mut self.importer.build;
+        let outcome = build.call_strings("hammock.strings.find", vec![x.into(), table.into()])?;
+        build.numbers_of(outcome, DType::INT64, &dims)
+    }
 }

@@ -24,6 +24,8 @@ pub enum Value {
     Sequence(Sequence),
     /// Optional value that is absent, or only known at run time.
     Optional(OptionalValue),
+    /// Sequence of maps with the same keys: a pair of the keys and a matrix of values, with a row for each map.
+    Maps(Operand),
     /// Result of a node with an error that was reported already.
     Broken,
 }
@@ -48,6 +50,7 @@ impl Value {
             Value::Strings(_) => Some("a tensor of strings"),
             Value::Sequence(_) => Some("a sequence"),
             Value::Optional(_) => Some("optional"),
+            Value::Maps(_) => Some("a sequence of maps"),
             Value::Operand(_) | Value::Narrow(..) | Value::Known(_) | Value::Broken => None,
         }
     }

@@ -113,14 +113,14 @@ pub enum ObjectType {
 }
 
 impl ObjectType {
-    /// Returns the type of a value; `None` for tensors of numbers.
+    /// Returns the type of a value; `None` for tensors of numbers, and for maps, which branches and loops cannot return.
     pub fn of(value: &Value) -> Option<ObjectType> {
         Some(match value {
             Value::Strings(strings) => ObjectType::Strings(strings.dims()),
             Value::Sequence(sequence) => ObjectType::Sequence(sequence.element().clone()),
             Value::Optional(OptionalValue::Absent) => ObjectType::Optional(None),
             Value::Optional(OptionalValue::Dynamic(_, ty)) => ObjectType::Optional(Some(ty.clone())),
-            Value::Operand(_) | Value::Narrow(..) | Value::Known(_) | Value::Broken => return None,
+            Value::Operand(_) | Value::Narrow(..) | Value::Known(_) | Value::Maps(_) | Value::Broken => return None,
         })
     }
 

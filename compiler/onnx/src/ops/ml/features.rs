@@ -7,8 +7,10 @@ use super::{
 use crate::node::{Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
-pub const OPS: &[Op] =
-    &[op("ArrayFeatureExtractor", extract), op("FeatureVectorizer", concatenate).attributes("inputdimensions")];
+pub const OPS: &[Op] = &[
+    op("ArrayFeatureExtractor", extract).on_strings(extract_strings),
+    op("FeatureVectorizer", concatenate).attributes("inputdimensions"),
+];
 
 /// Gathers elements of the last axis.
 fn extract(n: &mut Node) -> Result {
@@ -18,6 +20,14 @@ fn extract(n: &mut Node) -> Result {
     let indices = n.reshape(indices, vec![count])?;
     let last = n.rank(&x)? as i64 - 1;
     Ok(n.call_with("take", [x, indices], &[("axis", last.into())])?.into())
+}
+
+/// Gathers strings of the last axis.
+fn extract_strings(n: &mut Node) -> Result {
+    let indices = n.input_as_int64(1)?;
+    let count = product(&n.dims(&indices)?);
+    let indices = n.reshape(indices, vec![count])?;
+    Ok(n.gather_strings(0, indices)?.into())
 }
 
 /// Concatenates rows as float32. Each input has a declared number of features: others are dropped, missing ones are

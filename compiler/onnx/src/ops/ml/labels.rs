@@ -4,7 +4,7 @@ use crate::{
     node::{self, Node},
     value::Value,
 };
-use hammock_ir::relax::{InferError, Operand};
+use hammock_ir::relax::Operand;
 
 /// Labels of a classifier's classes.
 pub enum Labels {
@@ -43,8 +43,10 @@ impl Labels {
                 let table = n.int64_vector(labels.iter().copied())?;
                 Ok(Value::Operand(n.call_with("take", [table, classes], &[("axis", 0i64.into())])?))
             }
-            Labels::Strings(_) => Err(InferError::new("its labels are strings, which are not supported")
-                .help("convert the labels to integers before training")),
+            Labels::Strings(labels) => {
+                let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+                n.strings_at(&labels, classes)
+            }
         }
     }
     /// Returns all labels: a vector of integers, or a tuple of strings.

@@ -10,6 +10,7 @@ mod linear;
 mod scale;
 mod scores;
 mod svm;
+mod table;
 mod trees;
 mod zip_map;
 

@@ -18,5 +18,5 @@ fn zip(n: &mut Node) -> Result {
     let values = rows(n)?;
     let values = n.assert_dims(values, &[(1, (labels.len() as i64).into())])?;
     let keys = labels.keys(n)?;
-    Ok(Value::Operand(Operand::Tuple(vec![keys, values])).into())
+    Ok(Value::Maps(Operand::Tuple(vec![keys, values])).into())
 }

@@ -5,7 +5,7 @@ use crate::value::{Any, DType, Device, MAX_NDIM, Shape, Tensor, Tuple};
 use crate::vm::builtins::memory::on_first_device;
 use crate::vm::builtins::order::scratch;
 use crate::vm::{Builtin, builtin::builtin};
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write};
 
 pub(in crate::vm::builtins) const TABLE: &[Builtin] = &[
     builtin!("hammock.strings.unpack", unpack(bytes: &Tensor, ends: &Tensor, shape: &Shape) -> "Any",
@@ -19,6 +19,8 @@ pub(in crate::vm::builtins) const TABLE: &[Builtin] = &[
         "Concatenates strings element by element, with broadcasting."),
     builtin!("hammock.strings.equal", equal(a: &Any, b: &Any) -> "Tensor",
         "Compares strings element by element, with broadcasting."),
+    builtin!("hammock.strings.find", find(value: &Any, table: &Any) -> "Tensor",
+        "Returns the index of each string in a vector of distinct strings, as int64; -1 for others."),
     builtin!("hammock.strings.split", split(value: &Any, delimiter: &str, max_splits: Option<i64>) -> "Tuple",
         "Splits each string at a delimiter, or at white space; returns the parts, padded by empty strings, and their \
          numbers."),
@@ -193,6 +195,14 @@ fn concat(a: &Any, b: &Any) -> Result<Any, Error> {
 fn equal(a: &Any, b: &Any) -> Result<Tensor, Error> {
     let (shape, equal) = pairs(a, b, |a, b| a == b)?;
     on_first_device(Tensor::from_slice(&shape, &equal)?)
+}
+
+fn find(value: &Any, table: &Any) -> Result<Tensor, Error> {
+    let (texts, table) = (Strings::of(value)?, Strings::of(table)?);
+    let _scratch = scratch(table.elements.len(), STRING)?;
+    let positions: HashMap<&str, i64> = table.texts().zip(0..).collect();
+    let found: Vec<i64> = texts.texts().map(|text| positions.get(text).copied().unwrap_or(-1)).collect();
+    on_first_device(Tensor::from_slice(&texts.shape, &found)?)
 }
 
 /// Without a delimiter, splits at runs of white space. An empty string has no parts, as in ONNX Runtime.
@@ -446,5 +456,14 @@ mod tests {
         assert_eq!(parsed.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap(), [i64::MAX]);
         assert_eq!(parse(&["cat"], DType::INT64).unwrap_err(), "ValueError: \"cat\" is not a number of int64");
         assert!(parse(&["300"], DType::UINT8).is_err());
+    }
+
+    #[test]
+    fn strings_are_found_in_a_table() {
+        let table = vector(&["b", "a", ""]);
+        let found = call("find", &[matrix(&[&["a", "c"], &["", "b"]]), table.clone()]).unwrap();
+        let found = found.get::<Tensor>().unwrap();
+        assert_eq!((found.shape(), found.as_slice::<i64>().unwrap()), (&[2, 2][..], &[1, -1, 2, 0][..]));
+        assert!(call("find", &[Any::from(3), table]).is_err());
     }
 }
