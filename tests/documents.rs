@@ -50,7 +50,6 @@ fn furnish(folder: &Path) {
         ("ir-examples/digits/weights.safetensors", &["weights.safetensors"]),
         ("ir-examples/digits/test.npz", &["test.npz"]),
         ("tests/onnx/mlp.onnx", &["model.onnx"]),
-        ("tests/onnx/pipeline.onnx", &["pipeline.onnx"]),
         ("ir-examples/control_flow.py", &["kernels.py", "lowered.py"]),
         ("runtime/tests/tvm/control_flow.so", &["tvm.so"]),
     ] {
@@ -64,7 +63,6 @@ fn furnish(folder: &Path) {
     std::fs::write(folder.join("kernel.py"), kernel).unwrap();
     std::fs::write(folder.join("x.npy"), npy("()", 1)).unwrap();
     std::fs::write(folder.join("images.npy"), npy("(2, 64)", 128)).unwrap();
-    std::fs::write(folder.join("rows.npy"), npy("(2, 4)", 8)).unwrap();
     let made = "hammock compile model.py -o model.so --params weights.safetensors
         hammock run model.so --arg @images.npy --output scores.npz
         hammock inspect model.so --listing > listing.txt
