@@ -27,6 +27,8 @@ impl<'m> Importer<'m> {
                 return self.report_declared(output, "it declares strings, its graph computes none");
             }
             Some(type_proto::Value::Tensor(declared)) => declared,
+            // `ZipMap` returns its maps as keys and a matrix of values.
+            Some(type_proto::Value::Sequence(sequence)) if holds_maps(sequence) => return value,
             // A sequence that a loop returns may have been optional before its first iteration.
             Some(type_proto::Value::Sequence(_))
                 if !matches!(value, Value::Sequence(_) | Value::Optional(_) | Value::Maps(_)) =>
@@ -111,4 +113,9 @@ impl<'m> Importer<'m> {
             None => Value::Operand(checked),
         })
     }
+}
+
+fn holds_maps(sequence: &type_proto::Element) -> bool {
+    let element = sequence.elem_type.as_ref().and_then(|ty| ty.value.as_ref());
+    matches!(element, Some(type_proto::Value::Map(_)))
 }
