@@ -80,7 +80,7 @@ fn examples_are_wrong_and_right() {
     let of_another: Vec<u8> = weights.iter().map(|b| if *b == b'x' { b'y' } else { *b }).collect();
     fs::write(folder.join("of_another.safetensors"), of_another).unwrap();
     fs::copy(root().join("ir-examples/language/17_tagged_data.py"), folder.join("tagged.py")).unwrap();
-    for (from, to) in [("functions", "model"), ("bad/axis", "axis"), ("bad/strings", "strings")] {
+    for (from, to) in [("functions", "model"), ("bad/axis", "axis"), ("bad/unsupported", "unsupported")] {
         fs::copy(root().join(format!("tests/onnx/{from}.onnx")), folder.join(format!("{to}.onnx"))).unwrap();
     }
     assert!(shell(folder, "hammock compile model.py -o model.so").status.success());

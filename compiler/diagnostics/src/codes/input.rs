@@ -105,7 +105,7 @@ An ONNX model uses operators, or kinds of values, that cannot be imported.
 
 The message lists all unsupported operators, with the nodes that use them. `hammock ops --onnx` lists the supported
 ones. Models of an opset before 7, or newer than the supported ones, can be converted with `onnx.version_converter`.",
-    wrong r#"$ hammock check strings.onnx"#,
+    wrong r#"$ hammock check unsupported.onnx"#,
     right r#"$ hammock check model.onnx"#;
 
     ONNX_NODE = "E0414", "ONNX node refused", "\
