@@ -123,7 +123,7 @@ def resized():
         "resize_upsample_sizes_nearest_ceil_half_pixel", "resize_upsample_sizes_nearest_not_larger",
         "maxpool_with_argmax_2d_precomputed_pads", "deform_conv_with_mask_bias", "deform_conv_with_multiple_offset_groups", "maxpool_with_argmax_2d_precomputed_strides",
         "maxunpool_export_with_output_shape", "maxunpool_export_without_output_shape", "spacetodepth_crd_mode_example",
-        "constant_pad_negative_axes", "batchnorm_example_training_mode", "col2im_pads", "col2im_5d",
+        "constant_pad_negative_axes", "batchnorm_example_training_mode", "col2im_pads", "col2im_5d", "col2im_strides",
         "resize_downsample_scales_linear_antialias", "resize_downsample_sizes_cubic_antialias",
         "resize_downsample_sizes_linear_antialias", "resize_downsample_scales_cubic_antialias",
         "resize_downsample_sizes_nearest_not_smaller",

@@ -34,6 +34,15 @@ impl Node<'_, '_> {
         Ok(sizes)
     }
 
+    /// Returns the sizes in an input: as they are if they are known, otherwise as symbolic dimensions.
+    pub(super) fn sizes(&mut self, at: usize) -> node::Result<Vec<PrimExpr>> {
+        if let Some(known) = self.known(at) {
+            return Ok(known.elements.to_vec());
+        }
+        let sizes = self.input_as_int64(at)?;
+        self.symbolic_dims(sizes)
+    }
+
     /// Returns dimensions as an int64 vector.
     pub(super) fn dims_vector(&mut self, sizes: &[PrimExpr]) -> node::Result<Operand> {
         let known = KnownTensor::vector(sizes.to_vec()).ok_or_else(|| InferError::new("there are too many sizes"))?;

@@ -20,7 +20,7 @@ pub const OPS: &[Op] = &[
 /// Scatter-adds the columns of windows to the image.
 fn col2im(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let (image, block) = (n.known_sizes(1, "image_shape")?, n.known_sizes(2, "block_shape")?);
+    let (image, block) = (n.sizes(1)?, n.sizes(2)?);
     let rank = block.len();
     let list = |name: &str, default: i64, len: usize| {
         node::Result::Ok(n.attrs.ints(name)?.unwrap_or_else(|| vec![default; len]))

@@ -42,13 +42,7 @@ fn grid_sample(n: &mut Node) -> Result {
 
 fn affine_grid(n: &mut Node) -> Result {
     let theta = n.input(0)?;
-    let size = match n.known(1) {
-        Some(known) => known.elements.to_vec(),
-        None => {
-            let size = n.input_as_int64(1)?;
-            n.symbolic_dims(size)?
-        }
-    };
+    let size = n.sizes(1)?;
     let spatial = Operand::Shape(size.get(2..).unwrap_or(&[]).to_vec());
     let attrs = [("align_corners", n.attrs.flag("align_corners")?.into())];
     let grid = n.call_with("image.affine_grid", [theta, spatial], &attrs)?;
