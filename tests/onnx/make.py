@@ -585,6 +585,15 @@ def at_run_time():
 
 
 @writes_models
+def many_sizes():
+    """More parts of different dynamic sizes than one kernel concatenates."""
+    names = [f"x{at}" for at in range(20)]
+    inputs = [(name, FLOAT, [2, f"n{name[1:]}"]) for name in names]
+    model("many_sizes", [h.make_node("Concat", names, ["y"], axis=-1)], inputs, [("y", FLOAT, [2, None])])
+    record("many_sizes", *[random(at, 2, at % 4) for at in range(20)])
+
+
+@writes_models
 def selection():
     """Results whose sizes depend on the data, and operators on them."""
     nodes = [

@@ -62,7 +62,10 @@ fn concat(n: &mut Node) -> Result {
     };
     let axis = n.axis(axis, n.rank(&first)?)?;
     if has_many_sizes(n, &parts, axis)? {
-        return concat_sequence(n, &first, parts, axis);
+        // A function of the runtime copies each part.
+        let build = &mut n.importer.build;
+        let element = build.element_of(&Value::Operand(first))?;
+        return Ok(build.concat_sequence(Operand::Tuple(parts), &element, axis as i64, false)?.into());
     }
     Ok(n.call_with("concat", [Operand::Tuple(parts)], &[("axis", axis_attr(axis))])?.into())
 }
@@ -83,16 +86,6 @@ fn has_many_sizes(n: &Node, parts: &[Operand], axis: usize) -> node::Result<bool
         }
     }
     Ok(false)
-}
-
-/// Concatenates by a function of the runtime, which copies each part.
-fn concat_sequence(n: &mut Node, first: &Operand, parts: Vec<Operand>, axis: usize) -> Result {
-    let (dims, dtype) = (n.dims(first)?, n.dtype(first)?);
-    let (at, new_axis) = (Operand::int(axis as i64), Operand::Prim(PrimExpr::bool(false)));
-    let args = [Operand::Tuple(parts), at, new_axis, Operand::DType(dtype), Operand::Shape(dims.clone())];
-    let joined = n.call("sequence_concat", args)?;
-    let others: Vec<_> = dims.into_iter().enumerate().filter(|(other, _)| *other != axis).collect();
-    Ok(n.assert_dims(joined, &others)?.into())
 }
 
 /// Concatenates vectors, or stacks scalars.
