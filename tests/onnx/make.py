@@ -585,6 +585,29 @@ def at_run_time():
 
 
 @writes_models
+def computed_sizes():
+    """Sizes that operators compute from constants, floats among them: they are static."""
+    nodes = [
+        h.make_node("ReduceMin", ["size"], ["shorter"], keepdims=0),
+        h.make_node("Cast", ["shorter"], ["shorter_float"], to=FLOAT),
+        h.make_node("Reciprocal", ["shorter_float"], ["inverse"]),
+        h.make_node("Mul", ["inverse", "wanted"], ["scale"]),
+        h.make_node("Cast", ["size"], ["size_float"], to=FLOAT),
+        h.make_node("Mul", ["size_float", "scale"], ["scaled"]),
+        h.make_node("Floor", ["scaled"], ["floor"]),
+        h.make_node("Cast", ["floor"], ["new_size"], to=INT64),
+        h.make_node("Concat", ["channels", "new_size"], ["sizes"], axis=0),
+        h.make_node("Resize", ["x", "", "", "sizes"], ["resized"], mode="linear", coordinate_transformation_mode="pytorch_half_pixel"),
+        h.make_node("CumSum", ["new_size", "zero"], ["pads"]),
+        h.make_node("Concat", ["channels", "pads", "channels", "new_size"], ["all_pads"], axis=0),
+        h.make_node("Pad", ["resized", "all_pads"], ["padded"]),
+    ]
+    weights = dict(size=np.array([4, 6]), wanted=np.float32(5), channels=np.array([1, 2]), zero=np.array(0))
+    model("computed_sizes", nodes, [("x", FLOAT, [1, 2, 4, 6])], [("padded", FLOAT, None)], weights)
+    record("computed_sizes", random(1, 1, 2, 4, 6))
+
+
+@writes_models
 def many_sizes():
     """More parts of different dynamic sizes than one kernel concatenates."""
     names = [f"x{at}" for at in range(20)]

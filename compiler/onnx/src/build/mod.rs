@@ -1,6 +1,7 @@
 //! Builder of the Relax function: appends operator calls, with the same type inference as the text importer.
 
 mod broadcast_dims;
+mod constants;
 pub mod nested;
 mod sequence;
 mod store_row;
@@ -14,6 +15,7 @@ use crate::{
     },
 };
 use broadcast_dims::{JointDims, UnifiedOperands, unify_dims};
+use constants::Constants;
 use hammock_diagnostics::Span;
 use hammock_ir::{
     AttrValue, DType, Function as Global, Module, Name, PrimExpr, TensorShape, TensorType, Type, equal, prim,
@@ -41,6 +43,8 @@ pub struct Builder {
     pub span: Span,
     /// Dimensions of broadcast results.
     pub joint_dims: JointDims,
+    /// Values of variables that are computed from small constants.
+    pub constants: Constants,
     row_kernels: RowKernels,
 }
 
@@ -54,6 +58,7 @@ impl Builder {
             calls: 0,
             span: Span::NONE,
             joint_dims: JointDims::default(),
+            constants: Constants::default(),
             row_kernels: RowKernels::default(),
         }
     }
@@ -73,7 +78,8 @@ impl Builder {
             call = resolve(&CallContext { module, function, op, call: &call })?;
         }
         let ty = Table.infer(&self.module, &self.function, &call)?;
-        let var = self.bind(ty, Bound::Call(call))?;
+        let var = self.bind(ty, Bound::Call(call.clone()))?;
+        self.record_constant(var, op, &call);
         self.with_symbolic_dims(var, result)
     }
 
@@ -223,6 +229,7 @@ impl Builder {
         match value {
             Value::Known(known) => Some(known.clone()),
             Value::Operand(Operand::Const(Constant { tensor, .. })) => KnownTensor::of_tensor(tensor),
+            Value::Operand(Operand::Var(var)) => KnownTensor::of_tensor(self.constants.get(*var)?),
             _ => None,
         }
     }

@@ -35,6 +35,7 @@ impl Importer<'_> {
         self.build.bindings.truncate(to.bindings);
         self.build.calls = to.calls;
         self.build.joint_dims.truncate(to.joint_dims);
+        self.build.constants.truncate(to.vars);
         self.listing.truncate(to.listing);
         self.diagnostics.truncate(to.diagnostics);
     }

@@ -7,6 +7,7 @@ use super::Result;
 use crate::{
     known_tensor::KnownTensor,
     node::{self, Node, product},
+    value::Value,
 };
 use hammock_ir::{
     DType, PrimExpr, Type, prim,
@@ -26,12 +27,24 @@ impl Node<'_, '_> {
         let count = product(&shape).as_int().filter(|count| *count <= hammock_ir::MAX_RANK as i64);
         let count = count.filter(|count| *count >= 0);
         let count = count.ok_or_else(|| InferError::new("the number of sizes in an input has to be known"))?;
+        if let Some(sizes) = self.static_sizes(&x)
+            && sizes.len() >= first.len()
+            && first.iter().zip(&sizes).all(|(a, b)| a.as_int().is_some() && a.as_int() == b.as_int())
+        {
+            return Ok(sizes);
+        }
         let vector = if shape.len() == 1 { x } else { self.reshape(x, vec![count.into()])? };
         let shape = self.call("tensor_to_shape", [vector])?;
         let more = (first.len() as i64..count).map(|_| prim::Var::int64("s").expr());
         let sizes: Vec<PrimExpr> = first.iter().take(count as usize).cloned().chain(more).collect();
         self.importer.build.match_cast(shape, Type::shape(sizes.clone()))?;
         Ok(sizes)
+    }
+
+    /// Returns the elements of a constant that is a valid shape.
+    fn static_sizes(&self, x: &Operand) -> Option<Vec<PrimExpr>> {
+        let sizes = self.importer.build.known(&Value::Operand(x.clone()))?.ints()?;
+        sizes.iter().all(|size| *size >= 0).then(|| sizes.into_iter().map(PrimExpr::int64).collect())
     }
 
     /// Returns the sizes in an input: as they are if they are known, otherwise as symbolic dimensions.
@@ -46,7 +59,7 @@ impl Node<'_, '_> {
     /// Returns dimensions as an int64 vector.
     pub(super) fn dims_vector(&mut self, sizes: &[PrimExpr]) -> node::Result<Operand> {
         let known = KnownTensor::vector(sizes.to_vec()).ok_or_else(|| InferError::new("there are too many sizes"))?;
-        self.importer.build.operand(&crate::value::Value::Known(known))
+        self.importer.build.operand(&Value::Known(known))
     }
 
     /// Returns a constant int64 vector.
