@@ -10,6 +10,7 @@ mod drop_unread_values;
 mod flatten_images;
 pub mod fuse;
 mod hoist_upcast;
+mod interchange_loops;
 mod pad_leading_dim;
 mod polyphase_layout;
 mod precompute_tables;
@@ -57,6 +58,7 @@ pub static TRANSFORMS: &[&Transform] = &[
     &coalesce_elements::TRANSFORM,
     &flatten_images::TRANSFORM,
     &split_reductions::TRANSFORM,
+    &interchange_loops::TRANSFORM,
 ];
 
 /// Rewrites each element-wise stage that computes a local buffer together with its only consumer. `rewrite` returns
