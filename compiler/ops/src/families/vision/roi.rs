@@ -8,7 +8,7 @@ use crate::{
     layout::Layout,
     legalize::{
         Builder, Combine, Input, Legalized, accumulator,
-        loops::{each, in_order},
+        loops::{each, in_order, when_else},
     },
     op::{AttrKind, Op},
     precision::Precision,
@@ -17,8 +17,9 @@ use crate::{
 };
 use hammock_ir::{
     DType, PrimExpr, TensorShape, TensorType,
+    prim::Var,
     relax::{Call, InferError},
-    tir::Stmt,
+    tir::{Stmt, StmtKind},
 };
 
 /// The operators of this family.
@@ -174,6 +175,10 @@ fn clamp(x: PrimExpr, size: &PrimExpr) -> PrimExpr {
     x.max(zero).min(last).cast(DType::INT64)
 }
 
+/// Number of channels of a block, which share the positions and weights of samples. A region of a few thousand
+/// elements of that many channels stays in the L1 cache.
+const BLOCK_CHANNELS: i64 = 16;
+
 /// Samples of a region along one axis in `vision.roi_align`.
 struct Samples {
     /// Start of the bin.
@@ -198,11 +203,27 @@ impl Samples {
         Samples { start, step: size / count.clone().max(regions.constant(1.0)), count: count.cast(DType::INT64) }
     }
 
+    /// Binds the values to variables.
+    fn bind(self, bindings: &mut Vec<Stmt>) -> Self {
+        Samples {
+            start: bind("start", self.start, bindings),
+            step: bind("step", self.step, bindings),
+            count: bind("count", self.count, bindings),
+        }
+    }
+
     /// Position of the `k`-th sample.
     fn at(&self, k: &PrimExpr) -> PrimExpr {
         let half = PrimExpr::float(0.5, self.step.dtype());
         &self.start + (k.clone().cast(self.step.dtype()) + half) * &self.step
     }
+}
+
+/// Binds a value to a variable and returns the variable.
+fn bind(name: &str, value: PrimExpr, bindings: &mut Vec<Stmt>) -> PrimExpr {
+    let var = Var::new(name, value.dtype());
+    bindings.push(Stmt::new(StmtKind::Bind(var.clone(), value)));
+    var.expr()
 }
 
 fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
@@ -216,21 +237,50 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     let wide = accumulator(out.dtype);
     let folded = b.temp("folded", out.shape.clone(), wide);
     let how = if mean { Combine::Sum } else { Combine::Max };
-    let samples =
-        |index: &[PrimExpr]| [0, 1].map(|k| Samples::of(&regions, &index[0], &index[k + 2], k, ratio, aligned));
-    b.block("roi_samples", &out.shape, |i| {
-        let index = regions.layout.primal_index("NCHW", i);
-        let [rows, columns] = samples(&index);
-        let so_far = PrimExpr::load(&folded, i.to_vec());
-        let add = |y: &PrimExpr, x: &PrimExpr| {
-            let value = interpolate(&regions, &index, rows.at(y), columns.at(x), wide, corners);
-            Stmt::store(&folded, i.to_vec(), how.apply(so_far, value))
+    let samples = |roi: &PrimExpr, bins: &[PrimExpr]| {
+        [0, 1].map(|axis| Samples::of(&regions, roi, &bins[axis], axis, ratio, aligned))
+    };
+    let mut axes = regions.layout.to_primal("NCHW", &out.shape);
+    let channels = axes[1].clone();
+    axes[1] = dims::ceildiv(&channels, &BLOCK_CHANNELS.into());
+    b.block("roi_samples", &axes, |i| {
+        let first = &i[1] * PrimExpr::int64(BLOCK_CHANNELS);
+        let each_channel = |f: &dyn Fn(&PrimExpr, Vec<PrimExpr>) -> Stmt| {
+            let count = dims::min(&BLOCK_CHANNELS.into(), &dims::sub(&channels, &first));
+            each("channel", count, |c| {
+                let channel = &first + c;
+                let at = [i[0].clone(), channel.clone(), i[2].clone(), i[3].clone()];
+                f(&channel, regions.layout.index("NCHW", &at))
+            })
         };
-        let all = each("y", rows.count.clone(), |y| each("x", columns.count.clone(), |x| add(y, x)));
-        in_order([Stmt::store(&folded, i.to_vec(), how.identity(wide)), all])
+        let mut bindings = Vec::new();
+        let [rows, columns] = samples(&i[0], &i[2..]).map(|samples| samples.bind(&mut bindings));
+        let fold = |value: &dyn Fn(&PrimExpr) -> PrimExpr| {
+            each_channel(&|channel, at| {
+                let so_far = PrimExpr::load(&folded, at.clone());
+                Stmt::store(&folded, at, how.apply(so_far, value(channel)))
+            })
+        };
+        let initialize = each_channel(&|_, at| Stmt::store(&folded, at, how.identity(wide)));
+        let all = each("y", rows.count.clone(), |y| {
+            let mut bindings = Vec::new();
+            let row = Neighbours::of(&regions, 0, rows.at(y), wide, &mut bindings);
+            let along = each("x", columns.count.clone(), |x| {
+                let mut bindings = Vec::new();
+                let column = Neighbours::of(&regions, 1, columns.at(x), wide, &mut bindings);
+                let zero = fold(&|_| PrimExpr::float(0.0, wide));
+                let value = fold(&|channel| interpolate(&regions, &i[0], channel, [&row, &column], corners));
+                bindings.push(when_else(row.outside.clone().or(column.outside.clone()), zero, value));
+                in_order(bindings)
+            });
+            bindings.push(along);
+            in_order(bindings)
+        });
+        in_order(bindings.into_iter().chain([initialize, all]))
     });
     b.compute(&out, |i| {
-        let [rows, columns] = samples(&regions.layout.primal_index("NCHW", i));
+        let index = regions.layout.primal_index("NCHW", i);
+        let [rows, columns] = samples(&index[0], &index[2..]);
         let (value, count) = (PrimExpr::load(&folded, i.to_vec()), rows.count * columns.count);
         let filled = if mean { value / count.clone().max(1i64).cast(wide) } else { value };
         count.gt(0i64).select(filled, PrimExpr::float(0.0, wide)).cast(out.dtype)
@@ -238,36 +288,46 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Bilinear interpolation of the four elements around a point, whose weighted values are combined; zero more than one
-/// element outside the data.
+/// The two elements around a position along an axis, and their weights.
+struct Neighbours {
+    /// True if the position is more than one element outside the data.
+    outside: PrimExpr,
+    /// Indices and weights.
+    elements: [(PrimExpr, PrimExpr); 2],
+}
+
+impl Neighbours {
+    /// Neighbours of a position along height (0) or width (1), in bound variables.
+    fn of(regions: &Regions, axis: usize, position: PrimExpr, dtype: DType, bindings: &mut Vec<Stmt>) -> Self {
+        let size = &regions.sizes[axis];
+        let position = bind("position", position, bindings);
+        let outside = position.clone().lt(regions.constant(-1.0)).or(position.clone().gt(number(size, regions.dtype)));
+        let last = number(&dims::offset(size, -1), regions.dtype);
+        let inside = bind("inside", position.max(regions.constant(0.0)).min(last), bindings);
+        let floor = inside.clone().unary("floor");
+        let low = bind("low", floor.clone().cast(DType::INT64), bindings);
+        let high = bind("high", dims::offset(&low, 1).min(dims::offset(size, -1)), bindings);
+        let part = bind("part", (inside - floor).cast(dtype), bindings);
+        let elements = [(low, PrimExpr::float(1.0, dtype) - &part), (high, part)];
+        Neighbours { outside, elements }
+    }
+}
+
+/// Bilinear interpolation of the four elements around a point, whose weighted values are combined.
 fn interpolate(
     regions: &Regions,
-    index: &[PrimExpr],
-    y: PrimExpr,
-    x: PrimExpr,
-    dtype: DType,
+    roi: &PrimExpr,
+    channel: &PrimExpr,
+    [row, column]: [&Neighbours; 2],
     corners: Combine,
 ) -> PrimExpr {
-    let outside = |v: &PrimExpr, size: &PrimExpr| {
-        v.clone().lt(regions.constant(-1.0)).or(v.clone().gt(number(size, regions.dtype)))
-    };
-    let away = outside(&y, &regions.sizes[0]).or(outside(&x, &regions.sizes[1]));
-    let [rows, columns] = [(y, &regions.sizes[0]), (x, &regions.sizes[1])].map(|(v, size)| {
-        let last = number(&dims::offset(size, -1), regions.dtype);
-        let inside = v.max(regions.constant(0.0)).min(last);
-        let floor = inside.clone().unary("floor");
-        let low = floor.clone().cast(DType::INT64);
-        let high = dims::offset(&low, 1).min(dims::offset(size, -1));
-        let part = (inside - floor).cast(dtype);
-        [(low, PrimExpr::float(1.0, dtype) - &part), (high, part)]
-    });
     let term = |(y, v): &(PrimExpr, PrimExpr), (x, w): &(PrimExpr, PrimExpr)| {
-        regions.at(&index[0], &index[1], y.clone(), x.clone()).cast(dtype) * v * w
+        regions.at(roi, channel, y.clone(), x.clone()).cast(v.dtype()) * (v * w)
     };
-    let value = [(0, 1), (1, 0), (1, 1)].into_iter().fold(term(&rows[0], &columns[0]), |value, (row, column)| {
+    let (rows, columns) = (&row.elements, &column.elements);
+    [(0, 1), (1, 0), (1, 1)].into_iter().fold(term(&rows[0], &columns[0]), |value, (row, column)| {
         corners.apply(value, term(&rows[row], &columns[column]))
-    });
-    away.if_then_else(PrimExpr::float(0.0, dtype), value)
+    })
 }
 
 /// The elements of a bin of `vision.roi_pool` along one axis: first index and count.
