@@ -68,3 +68,35 @@ fn independent_lines_run_in_parallel() {
         }
     }
 }
+
+/// Updates of an element are in the order of the serial loop, which is outside of the loop over elements.
+#[test]
+fn interchanged_loops_update_in_order() {
+    let text = "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(x: T.Buffer((9, 150), \"float32\"), at: T.Buffer((40, 150), \"int64\"), u: T.Buffer((40, 150), \"float32\"), y: T.Buffer((9, 150), \"float32\")):
+    T.func_attr({\"tirx.noalias\": True})
+    for i, j in T.grid(9, 150):
+        with T.sblock(\"copy\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            y[vi, vj] = x[vi, vj]
+    for j in range(150):
+        with T.sblock(\"scatter\"):
+            vj = T.axis.spatial(150, j)
+            for k in range(40):
+                y[at[k, vj], vj] = y[at[k, vj], vj] * T.float32(0.5) + u[k, vj]
+";
+    let (func, target) = (function(text), Target::host());
+    let plan = plan_text(&func, Options::new(&target)).unwrap();
+    assert!(plan.contains("opaque, 1 loop parallel"), "{plan}");
+    parallel::set_threads(3);
+    let values: Vec<f32> = (0..6000).map(|n| ((n * 7) % 11 - 5) as f32).collect();
+    let rows: Vec<i64> = (0..6000).map(|n| (n * 13) % 9).collect();
+    let inputs = [
+        Tensor::from_slice(&[9, 150], &values[..1350]).unwrap().into(),
+        Tensor::from_slice(&[40, 150], &rows).unwrap().into(),
+        Tensor::from_slice(&[40, 150], &values).unwrap().into(),
+    ];
+    check_kernel(&Kernel::new(&func), &inputs);
+}
