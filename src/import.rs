@@ -2,14 +2,19 @@
 
 use crate::{
     module::{DigestFlag, OnnxFlags, reads_model},
-    output::{expect_weights, write_file},
+    output::{expect_weights, say, write_file},
     progress::StageFlags,
 };
 use clap::Args;
-use hammock_compiler::{Failure, ImportOptions, OnnxWeights, Overridden, Progress, import_onnx, write_weights};
+use hammock_compiler::{
+    Assumption, Failure, ImportOptions, Imported, OnnxWeights, Overridden, Progress, import_onnx, write_weights,
+};
 use hammock_ir::print::{PrintOptions, module_text};
 use hammock_tools::{BudgetFlags, CommandFiles, Content};
 use std::path::{Path, PathBuf};
+
+/// Maximum number of assumptions that are printed.
+const MAX_ASSUMPTIONS: usize = 50;
 
 /// Converts an ONNX model to a text module
 #[derive(Args)]
@@ -20,7 +25,8 @@ Examples:
   hammock run model.onnx --arg @images.npy      the same, without files in between
 
 Parameters of `main` are the model's inputs, in its order, then its weights; names have `_` for what is not a letter or
-digit. Small tensors, which operators may have to know, are constants of the text.")]
+digit. Small tensors, which operators may have to know, are constants of the text. Shapes that depend on data are
+assumed, checked when the model runs (`R.match_cast`), and listed with the nodes that need them.")]
 pub struct Import {
     /// An ONNX model, with its external data next to it, or `-` for standard input
     file: String,
@@ -75,10 +81,28 @@ impl Import {
         stages.begin("writing the text")?;
         let text = module_text(&imported.module, &PrintOptions::default());
         if self.output == Path::new("-") {
-            stages.finish()?;
-            return crate::print(&text);
+            crate::print(&text)?;
+        } else {
+            write_file(&self.output, Content::Text, |out| out.write_all(text.as_bytes()))?;
         }
-        write_file(&self.output, Content::Text, |out| out.write_all(text.as_bytes()))?;
+        say(&assumptions_text(&imported))?;
         stages.finish()
     }
+}
+
+/// Returns the shapes that the program assumes, a line for each with its node.
+fn assumptions_text(imported: &Imported) -> String {
+    let assumptions = imported.assumptions();
+    if assumptions.is_empty() {
+        return String::new();
+    }
+    let source = &imported.source;
+    let line = |assumption: &Assumption| {
+        let line = source.line_index(assumption.span.start);
+        format!("  {}:{}: {}: {}\n", source.name(), line + 1, source.slice(assumption.span), assumption.ty)
+    };
+    let more = assumptions.len().saturating_sub(MAX_ASSUMPTIONS);
+    let more = if more > 0 { format!("  and {more} more: each `R.match_cast` of the text\n") } else { String::new() };
+    let shown: String = assumptions.iter().take(MAX_ASSUMPTIONS).map(line).collect();
+    format!("Shapes that are only known when the model runs, and checked then:\n{shown}{more}")
 }

@@ -78,6 +78,22 @@ fn loops_are_not_unrolled() {
     assert_eq!(calls("10"), calls("1000000"));
 }
 
+/// Shapes that are only known at run time are listed with their nodes and the model's names for their dimensions.
+#[test]
+fn assumed_shapes_are_listed() {
+    let output = hammock(root(), &["import", "tests/onnx/declared_sizes.onnx", "-o", "/dev/null"]);
+    let listed = String::from_utf8(output.stderr).unwrap();
+    for line in [
+        "declared_sizes.onnx:1: indices = NonZero(x)  # node /nonzero: R.Tensor((2, found), dtype=\"int64\")",
+        "declared_sizes.onnx:4: sum = Add(a, b)  # node /sum: R.Tensor((n_1,), dtype=\"float32\")",
+        "declared_sizes.onnx:5: wide = Expand(one, shape)  # node /expand: R.Shape([height, width])",
+    ] {
+        assert!(listed.contains(line), "{listed}");
+    }
+    let output = hammock(root(), &["import", "tests/onnx/cnn.onnx", "-o", "/dev/null"]);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
 #[test]
 fn endless_loops_are_stopped_by_a_timeout() {
     let args = ["run", "tests/onnx/misfits/endless.onnx", "--arg", "1:float32", "--timeout", "20"];

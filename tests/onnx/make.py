@@ -608,6 +608,25 @@ def computed_sizes():
 
 
 @writes_models
+def declared_sizes():
+    """Dimensions that nodes compute, with the names that the model declares for them."""
+    nodes = [
+        h.make_node("NonZero", ["x"], ["indices"], "/nonzero"),
+        h.make_node("Transpose", ["indices"], ["rows"], perm=[1, 0]),
+        h.make_node("GatherND", ["x", "rows"], ["values"]),
+        h.make_node("Add", ["a", "b"], ["sum"], "/sum"),
+        h.make_node("Expand", ["one", "shape"], ["wide"], "/expand"),
+    ]
+    inputs = [("x", FLOAT, ["n", "k"]), ("a", FLOAT, ["p"]), ("b", FLOAT, ["q"]), ("one", FLOAT, [1]), ("shape", INT64, [2])]
+    # `n` is an input's dimension, so the sum's gets another name.
+    outputs = [("values", FLOAT, ["found"]), ("sum", FLOAT, ["n"]), ("wide", FLOAT, ["height", "width"])]
+    made = model("declared_sizes", nodes, inputs, outputs)
+    made.graph.value_info.append(h.make_tensor_value_info("indices", INT64, [2, "found"]))
+    onnx.save(made, "declared_sizes.onnx")
+    record("declared_sizes", np.float32([[0, 2, 3], [4, 0, 0]]), random(1, 3), random(2, 1), random(3, 1), np.array([2, 4]))
+
+
+@writes_models
 def many_sizes():
     """More parts of different dynamic sizes than one kernel concatenates."""
     names = [f"x{at}" for at in range(20)]

@@ -39,7 +39,7 @@ pub use hammock_kernels::{
 };
 pub use hammock_loopnest::transforms::{TRANSFORMS, Transform};
 pub use hammock_onnx::{
-    ImportOptions, Imported, InputShape, Overridden, Weights as OnnxWeights,
+    Assumption, ImportOptions, Imported, InputShape, Overridden, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
 pub use hammock_passes::libraries::Library;

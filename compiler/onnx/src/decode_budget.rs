@@ -35,7 +35,7 @@ impl MessageKind {
 static MODEL: MessageKind = MessageKind::of::<ModelProto>(&[(7, &GRAPH), (8, &OPSET), (25, &FUNCTION)]);
 static OPSET: MessageKind = MessageKind::of::<OperatorSetIdProto>(&[]);
 static GRAPH: MessageKind =
-    MessageKind::of::<GraphProto>(&[(1, &NODE), (5, &TENSOR), (15, &SPARSE), (11, &VALUE), (12, &VALUE)]);
+    MessageKind::of::<GraphProto>(&[(1, &NODE), (5, &TENSOR), (15, &SPARSE), (11, &VALUE), (12, &VALUE), (13, &VALUE)]);
 static NODE: MessageKind = MessageKind::of::<NodeProto>(&[(5, &ATTRIBUTE)]);
 static ATTRIBUTE: MessageKind = MessageKind::of::<AttributeProto>(&[(5, &TENSOR), (6, &GRAPH), (11, &GRAPH)]);
 static VALUE: MessageKind = MessageKind::of::<ValueInfoProto>(&[(2, &TYPE)]);

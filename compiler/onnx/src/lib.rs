@@ -7,6 +7,7 @@
 //! become symbolic shapes. Aligned weights stay in the mapped file, without a copy.
 #![forbid(unsafe_code)]
 
+mod assumptions;
 mod attributes;
 mod build;
 mod declared_outputs;
@@ -29,6 +30,7 @@ mod tensor;
 mod topological_sort;
 mod value;
 
+pub use assumptions::Assumption;
 pub use external::{Data, data_files};
 pub use graph::Errors;
 pub use input_shape::{InputShape, InputSize, Ranks, RanksOf};

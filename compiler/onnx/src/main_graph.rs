@@ -36,6 +36,7 @@ impl<'m> Importer<'m> {
         self.defaults =
             inputs.filter(|name| overridden.contains(name)).map(|name| self.names.intern_parameter(name)).collect();
         self.apply_shapes(graph);
+        self.declare_sizes(graph);
         // If weights are parameters, an input with a default value is one of them.
         let with_defaults = self.options.weights == Weights::Parameters;
         let is_input = |name: &str| !(initializers.contains(name) || with_defaults && overridden.contains(name));
@@ -259,6 +260,7 @@ impl<'m> Importer<'m> {
             Err(error) => return self.report(damaged(error.message)),
         };
         let result = if results.len() == 1 { results.remove(0) } else { Operand::Tuple(results) };
+        let renamed = self.renamed_sizes();
         let build = &mut self.build;
         let bindings = std::mem::take(&mut build.bindings);
         let mut function = std::mem::replace(&mut build.function, hammock_ir::relax::Function::empty());
@@ -268,9 +270,10 @@ impl<'m> Importer<'m> {
             bindings.iter().for_each(|binding| function.vars[binding.var].dataflow = false);
         }
         let blocks = if bindings.is_empty() { Vec::new() } else { vec![Block { dataflow, bindings }] };
-        let ty = function.operand_ty(&build.module, &result);
-        function.lambda.ret_ty = ty.closed(&function.sizes_of(&function.lambda.params));
         function.lambda.body = Body { blocks, result };
+        function.substitute_dims(&renamed);
+        let ty = function.operand_ty(&build.module, &function.lambda.body.result);
+        function.lambda.ret_ty = ty.closed(&function.sizes_of(&function.lambda.params));
         function.lambda.attrs.set("global_symbol", "main");
         if let Some(inputs) = num_input {
             function.lambda.attrs.set("num_input", inputs as i64);

@@ -3,6 +3,7 @@
 mod checkpoint;
 pub mod looping;
 pub mod node;
+mod size_names;
 
 use crate::{
     ImportOptions, Imported,
@@ -23,6 +24,7 @@ use hammock_ir::{
 };
 use node::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
+use size_names::SizeNames;
 
 /// Maximum number of imported nodes; nodes of functions count once per call.
 const MAX_NODES: usize = 200_000;
@@ -50,6 +52,7 @@ pub struct Importer<'m> {
     pub tensors: FxHashMap<*const TensorProto, Tensor>,
     /// Number of nodes with random numbers that have no seed.
     pub unseeded_nodes: u64,
+    size_names: SizeNames<'m>,
     frames: Vec<Frame<'m>>,
     /// Functions whose bodies are being imported.
     active: FxHashSet<*const FunctionProto>,
@@ -113,6 +116,7 @@ impl<'m> Importer<'m> {
             defaults: Vec::new(),
             tensors: FxHashMap::default(),
             unseeded_nodes: 0,
+            size_names: SizeNames::default(),
             frames: vec![frame],
             active: FxHashSet::default(),
             listing: Listing::default(),
@@ -250,6 +254,7 @@ impl<'m> Importer<'m> {
             Ok(Outputs(values)) => {
                 for (name, value) in proto.output.iter().zip(values) {
                     self.name_variable(name, &value, vars_before);
+                    self.name_sizes(name, &value, vars_before);
                     self.define(name, value);
                 }
             }
