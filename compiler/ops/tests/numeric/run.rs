@@ -178,7 +178,7 @@ fn shape_of(site: &Site, ty: &TensorType) -> (Vec<i64>, DType) {
 /// The results of a call. Calls that need known sizes must still run with one variable for equal sizes.
 pub fn run(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
     let fixed = run_static(op, args, attrs);
-    let shared = run_as(Sizes::Shared, op, args, attrs).unwrap_or_else(|e| panic!("{op} with symbolic sizes: {e}"));
+    let shared = run_symbolic(op, args, attrs);
     let distinct = run_as(Sizes::Distinct, op, args, attrs).ok();
     for symbolic in [Some(shared), distinct].into_iter().flatten() {
         assert_eq!(fixed.len(), symbolic.len(), "{op}");
@@ -193,6 +193,11 @@ pub fn run(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
 /// The results of a call whose sizes must be known.
 pub fn run_static(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
     run_as(Sizes::Numbers, op, args, attrs).unwrap_or_else(|e| panic!("{op}: {e}"))
+}
+
+/// The results of a call with one variable for equal sizes.
+pub fn run_symbolic(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
+    run_as(Sizes::Shared, op, args, attrs).unwrap_or_else(|e| panic!("{op} with symbolic sizes: {e}"))
 }
 
 /// The error of a rejected call.
