@@ -30,8 +30,8 @@ use hammock_ir::{
 
 /// Maximum number of contractions that replace one.
 const MAX_CONTRACTIONS: usize = 16;
-/// Maximum upsampling factor; each step has its own phase.
-const MAX_STEP: i64 = 64;
+/// Maximum upsampling factor; each step has its own phase, which the compiler enumerates.
+const MAX_STEP: i64 = 1 << 16;
 
 /// Decomposition of a contraction.
 pub struct Decomposition {
@@ -124,8 +124,14 @@ impl<'a> Slide<'a> {
     /// Returns the first contributing element of a phase; `None` if there is none.
     fn first(&self, phase: i64) -> Option<i64> {
         let (_, count) = self.term.unwrap_or((0, 1));
-        let counts = |term: &i64| (phase + self.pace * term + self.offset).rem_euclid(self.gap.step) == 0;
-        (0..self.stride().min(count)).find(counts)
+        // Solves phase + pace * element + offset = 0 modulo the step.
+        let divisor = gcd(self.gap.step, self.pace);
+        let (wanted, stride) = (-(phase + self.offset), self.stride());
+        if wanted % divisor != 0 {
+            return None;
+        }
+        let first = (wanted / divisor).rem_euclid(stride) * modular_inverse(self.pace / divisor, stride);
+        Some(first % stride).filter(|first| *first < count)
     }
 
     /// Groups consecutive phases that have the same extents.
@@ -317,6 +323,30 @@ pub fn strided_count(extent: &PrimExpr, first: i64, step: i64) -> PrimExpr {
     Simplifier::default().index(&(extent + int(step - 1 - first)).floordiv(int(step)))
 }
 
+/// Returns the number whose product with `value`, which has no common factor with the modulus, is 1 modulo it.
+fn modular_inverse(value: i64, modulus: i64) -> i64 {
+    // Extended Euclidean algorithm; each pair is a remainder with its multiple of `value`.
+    let (mut last, mut next) = ((modulus, 0), (value.rem_euclid(modulus), 1));
+    while next.0 != 0 {
+        let quotient = last.0 / next.0;
+        (last, next) = (next, (last.0 - quotient * next.0, last.1 - quotient * next.1));
+    }
+    last.1.rem_euclid(modulus)
+}
+
 fn int(value: i64) -> PrimExpr {
     PrimExpr::int64(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_with_modular_inverses_are_one() {
+        for (value, modulus) in [(1, 128), (3, 128), (-5, 67), (66, 67), (12_345, 65_536), (0, 1), (7, 1)] {
+            let inverse = modular_inverse(value, modulus);
+            assert_eq!((value * inverse).rem_euclid(modulus), 1 % modulus, "{value} modulo {modulus}");
+        }
+    }
 }
