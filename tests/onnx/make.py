@@ -1389,17 +1389,19 @@ def fourier():
         dft("half", "x", "", "first", onesided=1), dft("whole", "x", "", "first"), dft("whole_back", "x", "odd", "first", inverse=1),
         dft("signal", "z", "even", "last", inverse=1, onesided=1), dft("odd_signal", "z", "odd", "last", inverse=1, onesided=1),
         h.make_node("STFT", ["long", "hop", "window"], ["frames"]), h.make_node("STFT", ["z", "hop", "window"], ["pairs"], onesided=0),
+        dft("half_of_axis", "x", "", "axis", onesided=1), dft("cropped_axis", "x", "odd", "axis"),
     ]
-    inputs = [("z", FLOAT, [1, 1024, 2]), ("x", FLOAT, [150, 2, 1]), ("long", FLOAT, [1, "t", 1])]
+    inputs = [("z", FLOAT, [1, 1024, 2]), ("x", FLOAT, [150, 2, 1]), ("long", FLOAT, [1, "t", 1]), ("axis", INT64, [])]
     window = np.hanning(100).astype(np.float32)
     weights = {**{k: np.int64(v) for k, v in lengths.items()}, "first": np.int64(0), "last": np.int64(-2), "hop": np.int64(300), "window": window}
     model("fourier", nodes, inputs, [(o, FLOAT, None) for node in nodes for o in node.output], weights, opset=20)
-    given = [random(1, 1, 1024, 2), random(2, 150, 2, 1), random(3, 1, 800, 1)]
+    given = [random(1, 1, 1024, 2), random(2, 150, 2, 1), random(3, 1, 800, 1), np.array(-3)]
     z, x = given[0][..., 0] + 1j * np.float64(given[0][..., 1]), np.float64(given[1][..., 0])
     frames = lambda signal: np.stack([signal[:, at : at + 100] * window for at in range(0, signal.shape[1] - 99, 300)], 1)
     spectra = [
         np.fft.fft(z), np.fft.fft(z, 509), np.fft.ifft(z, 150), np.fft.rfft(x, axis=0), np.fft.fft(x, axis=0), np.fft.ifft(x, 99, axis=0),
         np.fft.irfft(z, 150), np.fft.irfft(z, 99), np.fft.rfft(frames(given[2][..., 0])), np.fft.fft(frames(z)),
+        np.fft.rfft(x, axis=0), np.fft.fft(x, 99, axis=0),
     ]
     parts = lambda y: np.stack([y.real, y.imag], -1) if np.iscomplexobj(y) else y[..., None]
     # ONNX Runtime has no transform of half spectra to signals.

@@ -9,7 +9,7 @@ use crate::{
     node::{self, Node, product},
     ops::{Result, dynamic_shape},
 };
-use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::Operand};
+use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, relax::Operand};
 use hammock_ops::dims;
 
 /// Maximum length of transforms by constant matrices alone.
@@ -30,16 +30,52 @@ pub fn dft(n: &mut Node) -> Result {
             let axis = n.axis(axis.and_then(|axis| axis.first().copied()).unwrap_or(-2), rank)?;
             Ok(dft_along(n, axis)?.into())
         }
-        Err(_) if !n.attrs.flag("onesided")? && n.given(1).is_none() && rank > 1 => {
+        Err(error) if rank < 2 => Err(error),
+        Err(_) if !n.attrs.flag("onesided")? && n.given(1).is_none() => {
             dynamic_shape::select_axis(n, 2, rank, rank - 1, dft_along)
         }
-        Err(error) => Err(error),
+        Err(_) => Ok(dft_along_dynamic(n, x, rank)?.into()),
     }
 }
 
 fn dft_along(n: &mut Node, axis: usize) -> node::Result<Operand> {
-    let (inverse, half) = (n.attrs.flag("inverse")?, n.attrs.flag("onesided")?);
     let x = n.input(0)?;
+    transform_axis(n, x, axis)
+}
+
+/// Transforms along an axis that an input names, and whose size changes: the axes before and after it are flattened.
+fn dft_along_dynamic(n: &mut Node, x: Operand, rank: usize) -> node::Result<Operand> {
+    let dims = n.dims(&x)?;
+    let axis = n.normalize_axes(2, rank)?;
+    let axis = n.reshape(axis, vec![1i64.into()])?;
+    // The axis of real and imaginary parts is a run-time error.
+    let all = n.int64_vector(0..rank as i64 - 1)?;
+    let axis = n.call_with("take", [all.clone(), axis], &[("axis", 0i64.into())])?;
+    let sizes = n.dims_vector(&dims[..rank - 1])?;
+    let mut flat = Vec::new();
+    for side in ["less", "equal", "greater"] {
+        let is_there = n.call(side, [all.clone(), axis.clone()])?;
+        let one = node::scalar(1.0, DType::INT64)?;
+        let chosen = n.call("where", [is_there, sizes.clone(), one])?;
+        flat.push(n.call_with("prod", [chosen], &[("axis", vec![0i64].into()), ("keepdims", true.into())])?);
+    }
+    let flat = n.call_with("concat", [Operand::Tuple(flat)], &[("axis", 0i64.into())])?;
+    let mut flat = n.symbolic_dims(flat)?;
+    flat.push(dims[rank - 1].clone());
+    let x = n.reshape(x, flat)?;
+    let y = transform_axis(n, x, 1)?;
+    let transformed = n.dims(&y)?;
+    let size = n.dims_vector(&transformed[1..2])?;
+    let is_axis = n.call("equal", [all, axis])?;
+    let sizes = n.call("where", [is_axis, size, sizes])?;
+    let mut sizes = n.symbolic_dims(sizes)?;
+    sizes.push(transformed[3].clone());
+    n.reshape(y, sizes)
+}
+
+/// Transforms along an axis.
+fn transform_axis(n: &mut Node, x: Operand, axis: usize) -> node::Result<Operand> {
+    let (inverse, half) = (n.attrs.flag("inverse")?, n.attrs.flag("onesided")?);
     let rank = n.rank(&x)?;
     if rank < 2 || axis == rank - 1 {
         return n.error("its axis is that of the real and imaginary parts");
