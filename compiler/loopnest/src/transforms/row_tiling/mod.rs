@@ -12,7 +12,11 @@ mod members;
 mod online;
 
 use crate::{
-    Axis, Epilogue, Kernel, Machine, Part, Stage, contraction, dots, row_axes::SharedAxis, transforms::Transform,
+    Axis, Epilogue, Kernel, Machine, Part, Stage,
+    access::{size, vector_axis},
+    contraction, dots,
+    row_axes::SharedAxis,
+    transforms::Transform,
 };
 use accesses::Accesses;
 pub use copies::SharedCopy;
@@ -37,6 +41,9 @@ pub static TRANSFORM: Transform = Transform {
 /// Maximum bytes of the intermediates of a row in the shared memory of a GPU's block. Half of what can be declared, since
 /// inputs that several stages read are there too.
 const MAX_SHARED_ROW_BYTES: i64 = 24 << 10;
+
+/// Maximum number of rows that share a large operand in one tile.
+const MAX_ROWS_OF_ONE_TILE: i64 = 32;
 
 /// Row-tiled stages, in order.
 #[derive(Clone)]
@@ -67,7 +74,7 @@ fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
             continue;
         }
         let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
-        let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own);
+        let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own, machine);
         let rows = if machine.is_gpu() { rows.and_then(Rows::for_a_gpu) } else { rows };
         let Some(rows) = rows else { continue };
         kernel.parts[last] = Part::Rows(rows);
@@ -84,6 +91,7 @@ fn rows(
     mut axes: Vec<SharedAxis<Buffer>>,
     members: &[usize],
     own: &[Buffer],
+    machine: Machine,
 ) -> Option<Rows> {
     let stage = |at: &usize| match &parts[*at] {
         Part::Stage(stage) => Some(stage.clone()),
@@ -108,7 +116,8 @@ fn rows(
     let intermediates = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
     let rows = Rows { stages, axes, intermediates, aliased: None };
     // The intermediates of a single row must stay in cache.
-    (rows.bytes(1) <= L2_BYTES).then_some(rows)
+    let fits = rows.bytes(1) <= L2_BYTES && (machine.is_gpu() || !rows.are_few_for_an_operand());
+    fits.then_some(rows)
 }
 
 impl Rows {
@@ -134,6 +143,21 @@ impl Rows {
             !(has_results && stage.reduces()) && stage.arg_result.is_none()
         };
         self.bytes(1) <= MAX_SHARED_ROW_BYTES && self.stages.iter().enumerate().all(is_linear)
+    }
+
+    /// Returns true if all rows would be one tile, since they share an operand of a contraction that exceeds the cache.
+    /// Each stage by itself is parallel along that operand's columns, and its results are no larger.
+    fn are_few_for_an_operand(&self) -> bool {
+        let count = self.extents().try_fold(1, |count: i64, extent| count.checked_mul(extent.as_int()?));
+        let exceeds_cache = |(number, stage): (usize, &Stage)| {
+            let operand = vector_axis(stage).and_then(|axis| contraction::vector_operand(stage, &stage.axes[axis].var));
+            operand.is_some_and(|operand| {
+                let is_row_invariant = self.row_axes(number).all(|axis| !operand.uses(&stage.axes[axis].var));
+                let used = stage.axes.iter().filter(|axis| operand.uses(&axis.var)).map(|axis| size(&axis.extent));
+                is_row_invariant && used.fold(operand.dtype().bytes() as i64, i64::saturating_mul) > L2_BYTES
+            })
+        };
+        count.is_some_and(|count| count <= MAX_ROWS_OF_ONE_TILE) && self.stages.iter().enumerate().any(exceeds_cache)
     }
 
     /// Returns the extents of the row axes.
