@@ -20,7 +20,7 @@ impl Interpreter {
         match (name.as_str(), call.args.as_slice()) {
             ("if_then_else", [condition, a, b]) => self.if_then_else(condition, a, b),
             ("likely", [value]) => self.eval(value),
-            ("tvm_storage_sync" | "assume" | "undef", _) => Ok(Value::Void),
+            ("tvm_storage_sync" | "assume" | "undef" | flat::PREFETCH, _) => Ok(Value::Void),
             ("address_of", [element]) => self.address_of(element),
             ("tvm_access_ptr", [of, data, offset, _, _]) => {
                 Ok(Value::Pointer(self.eval(data)?.pointer()?.offset(self.int(offset)?, of.dtype())))

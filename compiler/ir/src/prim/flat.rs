@@ -10,6 +10,9 @@ pub const GROUP_BYTES: i64 = 4;
 /// The intrinsic that loads a packed group from the address of a load on.
 pub const LOAD_PACKED: &str = "load_packed";
 
+/// The intrinsic that prefetches the cache line of a load into L1.
+pub const PREFETCH: &str = "prefetch_line";
+
 /// Kind of a dot instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dot {

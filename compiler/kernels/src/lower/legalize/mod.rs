@@ -187,7 +187,7 @@ impl Legalizer {
         if name == "reinterpret" && (narrow_floats::is_narrow(from) || narrow_floats::is_narrow(e.dtype())) {
             return self.reinterpret(&call.args[0], e.dtype());
         }
-        if name == "address_of" {
+        if name == "address_of" || name == hammock_ir::prim::flat::PREFETCH {
             return PrimExpr::call(
                 call.callee.clone(),
                 vec![self.element(&call.args[0])],
