@@ -915,6 +915,24 @@ def attention():
 
 
 @writes_models
+def attention_groups():
+    """Query heads that share keys and values, for one query and several, with and without a bias."""
+    node = lambda inputs, outputs, **attributes: h.make_node("Attention", inputs.split(), outputs.split(), **attributes)
+    nodes = [
+        node("q k v", "plain"),
+        node("q k v", "all none1 none2 scores", scale=0.3, softcap=1.5),
+        node("q k v mask", "masked none3 none4 soft", qk_matmul_output_mode=3),
+        node("one k v", "single"),
+        node("flat_q flat_k flat_v", "flat", q_num_heads=6, kv_num_heads=2, is_causal=1),
+    ]
+    inputs = [("q", FLOAT, [2, 6, 3, 4]), ("k", FLOAT, [2, 2, 5, 4]), ("v", FLOAT, [2, 2, 5, 3]), ("mask", FLOAT, [2, 6, 3, 5]),
+              ("one", FLOAT, [2, 6, 1, 4]), ("flat_q", FLOAT, [2, 3, 24]), ("flat_k", FLOAT, [2, 3, 8]), ("flat_v", FLOAT, [2, 3, 6])]
+    outputs = [(name, FLOAT, None) for name in "plain all scores masked soft single flat".split()]
+    model("attention_groups", nodes, inputs, outputs, opset=23)
+    record("attention_groups", *[random(i, *shape) for i, (_, _, shape) in enumerate(inputs)])
+
+
+@writes_models
 def vision():
     nodes = [
         h.make_node("GridSample", ["x", "grid"], ["sampled"], padding_mode="border", align_corners=1),

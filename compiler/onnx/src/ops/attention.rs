@@ -33,6 +33,51 @@ pub(super) fn split_heads(n: &mut Node, x: Operand, name: &str) -> node::Result<
     n.call_with("permute_dims", [split], &[("axes", vec![0i64, 2, 1, 3].into())])
 }
 
+/// Query heads, in groups that share a head of keys and values. The queries of a group are rows of one matrix, so keys and
+/// values are read once.
+struct Heads<'s> {
+    /// Sizes of the queries: (batch, heads, length, head size).
+    sizes: &'s [PrimExpr],
+    /// Number of heads of keys and values.
+    shared: &'s PrimExpr,
+    /// Number of query heads of a group.
+    group: i64,
+}
+
+impl<'s> Heads<'s> {
+    fn of(n: &Node, queries: &'s [PrimExpr], keys: &'s [PrimExpr]) -> node::Result<Self> {
+        let (count, shared) = (&queries[1], &keys[1]);
+        let group = dims::floordiv(count, shared).as_int().filter(|group| *group >= 1);
+        let Some(group) = group else { return n.error("its numbers of heads have to be known") };
+        if dims::equal(&dims::mul(&group.into(), shared), count) == Some(false) {
+            return n.error("its query heads cannot share its heads of keys and values evenly");
+        }
+        Ok(Heads { sizes: queries, shared, group })
+    }
+
+    /// Joins the queries of each group.
+    fn join(&self, n: &mut Node, x: Operand) -> node::Result<Operand> {
+        let [batch, _, length, _] = self.sizes else { return Ok(x) };
+        self.reshape(n, x, [batch.clone(), self.shared.clone(), dims::mul(&self.group.into(), length)])
+    }
+
+    /// Returns joined queries by heads again.
+    fn split(&self, n: &mut Node, x: Operand) -> node::Result<Operand> {
+        let [batch, heads, length, _] = self.sizes else { return Ok(x) };
+        self.reshape(n, x, [batch.clone(), heads.clone(), length.clone()])
+    }
+
+    /// Changes all sizes but the last.
+    fn reshape(&self, n: &mut Node, x: Operand, sizes: [PrimExpr; 3]) -> node::Result<Operand> {
+        let own = n.dims(&x)?;
+        if sizes.iter().zip(&own).all(|(size, own)| dims::equal(size, own) == Some(true)) {
+            return Ok(x);
+        }
+        let columns = own[3].clone();
+        n.reshape(x, sizes.into_iter().chain([columns]).collect())
+    }
+}
+
 fn attention(n: &mut Node) -> Result {
     let inputs = [n.input(0)?, n.input(1)?, n.input(2)?];
     let flat = n.rank(&inputs[0])? == 3;
@@ -49,22 +94,20 @@ fn attention(n: &mut Node) -> Result {
     let (sizes, keys) = (n.dims(&q)?, n.dims(&k)?);
     let dtype = n.dtype(&q)?;
     let scale = match n.attrs.float("scale")? {
-        Some(scale) => scale.sqrt(),
+        Some(scale) => scale,
         None => match sizes[3].as_int() {
-            Some(size) => (size as f64).powf(-0.25),
+            Some(size) => (size as f64).powf(-0.5),
             None => return n.error("its head size has to be known when the model is compiled"),
         },
     };
-    let repeats = dims::floordiv(&sizes[1], &keys[1]).as_int().filter(|repeats| *repeats >= 1);
-    let Some(repeats) = repeats else { return n.error("its numbers of heads have to be known") };
-    let repeat_heads = |n: &mut Node, x: &Operand| match repeats {
-        1 => Ok(x.clone()),
-        _ => n.call_with("repeat", [x.clone()], &[("repeats", repeats.into()), ("axis", 1i64.into())]),
-    };
-    let (all_k, all_v) = (repeat_heads(n, &k)?, repeat_heads(n, &v)?);
-    let transposed = n.call_with("permute_dims", [all_k], &[("axes", vec![0i64, 1, 3, 2].into())])?;
-    let (left, right) = (n.with_scalar("multiply", &q, scale)?, n.with_scalar("multiply", &transposed, scale)?);
-    let plain = n.call("matmul", [left, right])?;
+    let heads = Heads::of(n, &sizes, &keys)?;
+    let scaled = n.with_scalar("multiply", &q, scale)?;
+    let scaled = heads.join(n, scaled)?;
+    let transposed = n.call_with("permute_dims", [k.clone()], &[("axes", vec![0i64, 1, 3, 2].into())])?;
+    let plain = n.call("matmul", [scaled, transposed])?;
+    let bias = bias(n, &sizes[2], &keys[2], &before, dtype)?;
+    // A bias is for each head.
+    let plain = if bias.is_some() { heads.split(n, plain)? } else { plain };
     let cap = n.attrs.float_or("softcap", 0.0)?;
     let capped = if cap > 0.0 {
         let less = n.with_scalar("divide", &plain, cap)?;
@@ -73,7 +116,6 @@ fn attention(n: &mut Node) -> Result {
     } else {
         plain.clone()
     };
-    let bias = bias(n, &sizes[2], &keys[2], &before, dtype)?;
     let biased = match &bias {
         Some(bias) => n.call("add", [capped.clone(), bias.clone()])?,
         None => capped.clone(),
@@ -94,7 +136,9 @@ fn attention(n: &mut Node) -> Result {
         let zero = n.scalar_like(0.0, &soft)?;
         soft = n.call("where", [hidden, zero, soft])?;
     }
-    let mut y = n.call("matmul", [soft.clone(), all_v])?;
+    let weights = heads.join(n, soft.clone())?;
+    let y = n.call("matmul", [weights, v.clone()])?;
+    let mut y = heads.split(n, y)?;
     if flat {
         let size = dims::mul(&sizes[1], &n.dims(&y)?[3]);
         y = n.call_with("permute_dims", [y], &[("axes", vec![0i64, 2, 1, 3].into())])?;
@@ -106,6 +150,7 @@ fn attention(n: &mut Node) -> Result {
         (2, _) => biased,
         _ => soft,
     };
+    let scores = heads.split(n, scores)?;
     Ok(vec![y, k, v, scores].into())
 }
 

@@ -146,9 +146,10 @@ fn prefetched_elements(rows: i64, l2: u64, l3: u64) -> Vec<String> {
     let caches = Caches { l1: 32 << 10, l2, l3 };
     replace_stages(&func, &mut body, fastest(&Target { caches, ..Target::avx512() })).unwrap();
     let mut found = Vec::new();
-    body.walk(&mut |s| match &s.kind {
-        StmtKind::Evaluate(e) => found.extend(e.as_intrin(PREFETCH).map(|call| call.args[0].to_string())),
-        _ => {}
+    body.walk(&mut |s| {
+        if let StmtKind::Evaluate(e) = &s.kind {
+            found.extend(e.as_intrin(PREFETCH).map(|call| call.args[0].to_string()));
+        }
     });
     found
 }
