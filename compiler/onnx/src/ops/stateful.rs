@@ -212,8 +212,21 @@ pub(super) fn write_rows(n: &mut Node, cache: &Cache, new: Operand, starts: Opti
     let written = n.reshape(written, shape)?;
     let order: Vec<usize> = [0, axis].into_iter().chain((1..sizes.len()).filter(|at| *at != axis)).collect();
     let turned = n.call_with("permute_dims", [new], &[("axes", axes_attr(&order))])?;
-    let index = n.reshape(inside, vec![sizes[0].clone(), sizes[axis].clone(), 1i64.into()])?;
-    let found = n.call_with("gather_nd", [turned, index], &[("batch_dims", 1i64.into())])?;
+    // The rows of all sequences are one axis. Indices are inside of it, so there is nothing to check in the kernel.
+    let mut merged = n.dims(&turned)?;
+    let batch = merged.remove(0);
+    merged[0] = dims::mul(&batch, &count);
+    let turned = n.reshape(turned, merged)?;
+    let index = if dims::is(&batch, 1) {
+        inside
+    } else {
+        let sequences = n.arange(batch.clone())?;
+        let sequences = n.reshape(sequences, vec![batch, 1i64.into()])?;
+        let count = n.dims_vector(&[count])?;
+        let first = n.call("multiply", [sequences, count])?;
+        n.call("add", [inside, first])?
+    };
+    let found = n.call_with("take", [turned, index], &[("axis", 0i64.into()), ("mode", "clip".into())])?;
     let mut back = vec![0; sizes.len()];
     order.iter().enumerate().for_each(|(at, axis)| back[*axis] = at);
     let found = n.call_with("permute_dims", [found], &[("axes", axes_attr(&back))])?;
