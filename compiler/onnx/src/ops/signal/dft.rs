@@ -54,9 +54,9 @@ fn dft_along_dynamic(n: &mut Node, x: Operand, rank: usize) -> node::Result<Oper
     let sizes = n.dims_vector(&dims[..rank - 1])?;
     let mut flat = Vec::new();
     for side in ["less", "equal", "greater"] {
-        let is_there = n.call(side, [all.clone(), axis.clone()])?;
+        let is_on_side = n.call(side, [all.clone(), axis.clone()])?;
         let one = node::scalar(1.0, DType::INT64)?;
-        let chosen = n.call("where", [is_there, sizes.clone(), one])?;
+        let chosen = n.call("where", [is_on_side, sizes.clone(), one])?;
         flat.push(n.call_with("prod", [chosen], &[("axis", vec![0i64].into()), ("keepdims", true.into())])?);
     }
     let flat = n.call_with("concat", [Operand::Tuple(flat)], &[("axis", 0i64.into())])?;
