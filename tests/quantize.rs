@@ -45,7 +45,7 @@ fn rounded(weights: &[f32], most: f32, group: usize) -> Vec<f32> {
 #[test]
 fn matmuls_match_the_definition_of_quantization() {
     fastrand::seed(5);
-    let (x, w) = (random(3 * INNER), random(INNER * COLUMNS));
+    let (x, w) = (random(20 * INNER), random(INNER * COLUMNS));
     let shape_w = [INNER as i64, COLUMNS as i64];
     let folder = tempfile::tempdir().unwrap();
     let hammock = |args: &[&str]| -> Output {
@@ -55,8 +55,8 @@ fn matmuls_match_the_definition_of_quantization() {
         output
     };
     let write = |dtype: &str, x: Tensor, w: Tensor| {
-        let rows = if x.shape()[0] == 1 { "1" } else { "n" };
-        std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", dtype).replace("ROWS", rows)).unwrap();
+        let rows = if x.shape()[0] == 3 { "n".to_owned() } else { x.shape()[0].to_string() };
+        std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", dtype).replace("ROWS", &rows)).unwrap();
         save_npz(&folder.path().join("x.npz"), &[("x".to_owned(), x)]).unwrap();
         save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), w)]).unwrap();
     };
@@ -74,6 +74,9 @@ fn matmuls_match_the_definition_of_quantization() {
         (3, "float32", &["--quantize", "int8"], 127.0, INNER, "1 matrix in int8"),
         (1, "float32", &["--quantize", "int8", "--quantize-group", "64"], 127.0, 64, "become 0.607 MB"),
         (1, "float32", &["--quantize", "int4"], 7.0, 32, "become 0.359 MB, with a relative error of 6.8"),
+        (3, "float32", &["--quantize", "int4"], 7.0, 32, "1 matrix in int4"),
+        (20, "float32", &["--quantize", "int4"], 7.0, 32, "1 matrix in int4"),
+        (20, "float32", &["--quantize", "int8"], 127.0, INNER, "1 matrix in int8"),
         (3, "float32", &["--quantize", "int4", "--quantize-group", "7", "-O0"], 7.0, 7, "1 matrix in int4"),
         (3, "float16", &["--quantize", "int4", "--quantize-group", "1000"], 7.0, INNER, "1.135 MB become 0.288 MB"),
     ] {
@@ -131,7 +134,7 @@ fn quantized_weights_are_packed() {
     let folder = tempfile::tempdir().unwrap();
     let ones = Tensor::from_slice(&[INNER as i64, COLUMNS as i64], &vec![1f32; INNER * COLUMNS]).unwrap();
     save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), ones)]).unwrap();
-    for (rows, bits) in [("1", "int8"), ("1", "int4"), ("n", "int8")] {
+    for (rows, bits) in [("1", "int8"), ("1", "int4"), ("n", "int8"), ("n", "int4"), ("20", "int8"), ("20", "int4")] {
         std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", "float32").replace("ROWS", rows))
             .unwrap();
         let flags = ["--quantize", bits, "--print-plans", "--target-cpu", "x86-64-v4"];

@@ -173,6 +173,22 @@ pub fn broadcast_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     count.filter(|_| buffer.strides.is_empty() && rest.iter().all(|index| !index.uses(var)))
 }
 
+/// Returns how many consecutive values of an axis that a load varies along load the same element, in any dimension: 32
+/// for `x[k // 32, n]`.
+pub fn elements_per_value(load: &PrimExpr, var: &Var) -> i64 {
+    let PrimKind::Load(_, indices, _) = load.kind() else { return 1 };
+    let mut along = indices.iter().filter(|index| index.uses(var));
+    match (along.next(), along.next()) {
+        (Some(index), None) => match index.kind() {
+            PrimKind::Binary(BinaryOp::FloorDiv, position, count) if is_unit(position, var) => {
+                count.as_int().unwrap_or(1).max(1)
+            }
+            _ => 1,
+        },
+        _ => 1,
+    }
+}
+
 /// Returns the number of rows that a load interleaves along an axis: 2 for `x[i, k % 2, k // 2]`.
 pub fn interleave_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
@@ -305,7 +321,7 @@ pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
     let others = || stage.axes.iter().filter(|axis| !part.uses(&axis.var)).map(|axis| axis.extent.as_int());
     is_copyable(stage, part)
         && others().all(|extent| extent != Some(0))
-        && (others().all(|extent| extent.is_some()) || is_byte(part) && is_inside(stage, part))
+        && (others().all(|extent| extent.is_some()) || pays_off_for_any_rows(part) && is_inside(stage, part))
 }
 
 /// Returns true if one of the [`parts`] can be copied inside the loops that it is invariant in: each iteration evaluates
@@ -320,22 +336,34 @@ pub fn is_copyable(stage: &Stage, part: &PrimExpr) -> bool {
     simple && is_always_evaluated(&stage.value, part)
 }
 
-/// Returns true if a value is a byte: packing bytes pays off for any number of rows, other types need many.
-fn is_byte(e: &PrimExpr) -> bool {
-    e.dtype().bits == 8
+/// Returns true if a copy pays off for any number of rows: of bytes, or of values that are unpacked from bytes, which
+/// registers alone would unpack for each tile of rows. Others need many rows.
+fn pays_off_for_any_rows(part: &PrimExpr) -> bool {
+    part.dtype().bits == 8 || unpacks(part)
 }
 
-/// Returns true if a load is in bounds for all values of the axes that it uses, even if other axes are empty.
-fn is_inside(stage: &Stage, load: &PrimExpr) -> bool {
-    let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
+/// Returns true if a value is computed from a few bits of an integer, as in weights of 4 bits.
+fn unpacks(e: &PrimExpr) -> bool {
+    let shifts = |e: &PrimExpr| e.as_intrin("shift_right").is_some();
+    !matches!(e.kind(), PrimKind::Load(..)) && e.dtype().is_floating() && e.any(&mut |e| shifts(e))
+}
+
+/// Returns true if all loads of an expression are in bounds for all values of the axes that it uses, even if other axes
+/// are empty.
+fn is_inside(stage: &Stage, part: &PrimExpr) -> bool {
     let mut analyzer = Analyzer::new();
-    for axis in stage.axes.iter().filter(|axis| load.uses(&axis.var)) {
+    for axis in stage.axes.iter().filter(|axis| part.uses(&axis.var)) {
         analyzer.bind(&axis.var, &PrimExpr::int(0, axis.var.dtype()), &axis.extent);
     }
     let inside = |(index, size): (&PrimExpr, &PrimExpr)| {
-        analyzer.prove_ge(index, &PrimExpr::int(0, index.dtype())) && analyzer.prove_lt(index, size)
+        analyzer.prove_ge(index, &PrimExpr::int(0, index.dtype()))
+            && analyzer.prove_lt(index, &size.clone().cast(index.dtype()))
     };
-    indices.iter().zip(&buffer.shape).all(inside)
+    !part.any(&mut |e| match e.kind() {
+        PrimKind::Load(buffer, indices, None) => !indices.iter().zip(&buffer.shape).all(inside),
+        PrimKind::Load(..) => true,
+        _ => false,
+    })
 }
 
 /// Returns true if every load of an expression is contiguous or invariant along an axis.

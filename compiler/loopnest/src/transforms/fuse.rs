@@ -207,7 +207,7 @@ fn inline_into(stage: &Stage, user: &Stage, machine: Machine) -> Option<Stage> {
         _ => false,
     };
     let work = Cost::of(&stage.value).total();
-    let narrow = dequantizes_in_place(stage, user) && !zero_insertion::inserts_zeros(stage);
+    let narrow = dequantizes_in_place(stage, user, machine) && !zero_insertion::inserts_zeros(stage);
     let once = once || narrow;
     if !once && (work > MAX_RECOMPUTED_OPS || user.reduces() && divides(stage))
         || work * sites + Cost::of(&user.value).total() > MAX_FUSED_OPS
@@ -291,18 +291,22 @@ fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
 
 /// Returns true if a stage widens a contraction's operand from a narrower dtype, as dequantization does: reading the
 /// narrow data saves more bandwidth than recomputing the values for several rows costs.
-fn dequantizes_in_place(stage: &Stage, user: &Stage) -> bool {
+fn dequantizes_in_place(stage: &Stage, user: &Stage, machine: Machine) -> bool {
     let is_it = |e: &PrimExpr| is_load_of(e, &stage.buffer);
     let is_factor = contraction_operands(user).is_some_and(|(a, b)| is_it(a) != is_it(b));
+    // Memory per element, in thousandths of a bit.
     let bits = |e: &PrimExpr| match (e.kind(), stage.axes.last()) {
         // Data that is invariant along the last axis comes from cache.
         (PrimKind::Load(buffer, ..), Some(axis)) if e.uses(&axis.var) => {
-            i64::from(buffer.dtype.bits) / access::broadcast_factor(e, &axis.var).unwrap_or(1)
+            // A CPU keeps what several rows share in cache; the blocks of a GPU each load it.
+            let shared = stage.axes.iter().filter(|other| !machine.is_gpu() || other.var == axis.var);
+            let elements = shared.map(|axis| access::elements_per_value(e, &axis.var));
+            i64::from(buffer.dtype.bits) * 1000 / elements.fold(1, i64::saturating_mul)
         }
         _ => 0,
     };
     let read: i64 = access::loads(stage).into_iter().map(bits).sum();
-    is_factor && read > 0 && read * 3 <= i64::from(stage.buffer.dtype.bits) * 2
+    is_factor && read > 0 && read * 3 <= i64::from(stage.buffer.dtype.bits) * 2000
 }
 
 /// Attaches an element-wise consumer to a reduction as its epilogue.

@@ -10,7 +10,7 @@ use super::{
 use crate::schedule::{Loop, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::{
-    PackedLayout, Stage,
+    Axis, PackedLayout, Stage,
     access::{
         self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
         reduction_vector_axis, size, spatial, store_axis, vector_axis,
@@ -91,7 +91,7 @@ fn outer(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
         order.sort_by_key(|at| !used(*at));
     }
     let mut outer = Vec::new();
-    let mut parts = split_loop(stage, shared, lanes, ctx).filter(|_| far && window.is_none());
+    let mut parts = split_loop(stage, shared, lanes, ctx.l2_budget(), ctx).filter(|_| far && window.is_none());
     for at in order {
         if at == axis {
             let once = far && rows.is_none();
@@ -164,13 +164,13 @@ fn strip(stage: &Stage, axis: usize, lanes: i64, ctx: &ScheduleContext) -> Optio
     worth.then(|| [Loop::with_step(axis, width), Loop::with_step(term.axis, STRIP_REDUCTION)])
 }
 
-/// Returns a loop over parts of the reduction, if the operand's data for `results` results exceed the cache while all
-/// rows use them.
-fn split_loop(stage: &Stage, factor: &PrimExpr, results: i64, ctx: &ScheduleContext) -> Option<Loop> {
+/// Returns a loop over parts of the reduction, if the operand's data for `results` results exceed the cache, of which
+/// they may use `budget` bytes, while all rows use them.
+fn split_loop(stage: &Stage, factor: &PrimExpr, results: i64, budget: i64, ctx: &ScheduleContext) -> Option<Loop> {
     let axes = || reduced(stage).map(|l| l.axis).filter(|at| factor.uses(&stage.axes[*at].var));
     let terms: i64 = axes().map(|at| size(&stage.axes[at].extent)).product();
     let bytes = terms.saturating_mul(results).saturating_mul(factor.dtype().bytes() as i64);
-    let parts = bytes / ctx.l2_budget() + 1;
+    let parts = bytes / budget + 1;
     let longest = axes().max_by_key(|at| size(&stage.axes[*at].extent))?;
     let extent = stage.axes[longest].extent.as_int()?;
     let in_order = !ctx.strict_order || stage.axes.iter().filter(|axis| axis.reduce).count() == 1;
@@ -253,14 +253,17 @@ impl PackableOperand<'_> {
         let terms = || reduction_vector_axis(stage).and_then(|axis| horizontal_lanes(stage, axis, 1, ctx));
         let in_lanes = || vector_axis(stage).is_some() || terms().is_some();
         // A computed operand is packed instead of recomputed for each block of rows.
-        let computed = !matches!(load.kind(), PrimKind::Load(..));
+        let computed = is_computed(load);
         let worth = match access::all_contiguous(load, var) {
             true if computed => times > side,
             true => far && times >= MIN_USES_STRIDED && bytes(stage, shared) > ctx.l1_exclusive_budget(),
             false => times >= if in_lanes() { MIN_USES } else { MIN_USES_FOR_VECTORS },
         };
-        let in_blocks = load.any(&mut |e| access::block_size(e, var).is_some());
-        (worth && !in_blocks).then_some(PackableOperand { axis, lanes, rows, side, load, number })
+        // A packed operand is not packed again, but computed once for all rows.
+        let mut in_blocks = None;
+        load.walk(&mut |e| in_blocks = in_blocks.or(access::block_size(e, var)));
+        let fits = in_blocks.is_none_or(|block| computed && block % lanes == 0);
+        (worth && fits).then_some(PackableOperand { axis, lanes, rows, side, load, number })
     }
 }
 
@@ -272,15 +275,20 @@ fn packed(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let used = |at: &usize| load.uses(&stage.axes[*at].var);
     let mut loops: Vec<Loop> = spatial(stage).filter(|at| used(at) && *at != axis).map(Loop::serial).collect();
     loops.push(Loop::with_step(axis, lanes));
-    let parts = split_loop(stage, load, lanes, ctx);
+    let budget = if is_computed(load) { ctx.l1_exclusive_budget() } else { ctx.l2_budget() };
+    let parts = split_loop(stage, load, lanes, budget, ctx);
     loops.extend(parts.clone());
     let inside = loops.len();
     let axes: Vec<usize> = reduced(stage).map(|l| l.axis).filter(used).chain([axis]).collect();
+    let at_block_starts = load.any(&mut |e| access::block_size(e, &stage.axes[axis].var).is_some()).then_some(axis);
     let left = axes.iter().map(|at| match loops.iter().find(|l| l.axis == *at && l.step > 1) {
         Some(l) => PrimExpr::int64(l.step),
         None => stage.axes[*at].extent.clone(),
     });
-    let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
+    // Copies begin at block boundaries of a blocked operand.
+    let start =
+        |(at, axis): (usize, &Axis)| if at_block_starts == Some(at) { PrimExpr::int64(0) } else { axis.var.expr() };
+    let position: Vec<PrimExpr> = stage.axes.iter().enumerate().map(start).collect();
     let left: Vec<PrimExpr> = left.collect();
     let to = Buffer::new("copy", left.clone(), load.dtype());
     let copy = inner_plan(&stage.copy_of(load, &axes, left, &position, to, None), *ctx);
@@ -299,8 +307,10 @@ fn packed(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
 /// Returns the packing of an operand that is worth doing before a kernel runs, if possible.
 pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<(Buffer, PackedLayout)> {
     let (axis, block, load) = match PackableOperand::of(stage, ctx) {
-        Some(PackableOperand { axis, lanes, load, .. }) if can_be_copied(stage, load) => (axis, lanes, load),
-        // Without a copy, the source of an operand is read for each block of rows.
+        Some(PackableOperand { axis, lanes, load, .. }) if can_be_copied(stage, load) && !is_computed(load) => {
+            (axis, lanes, load)
+        }
+        // The source of a computed operand: a copy reads it once, other loops for each block of rows.
         Some(PackableOperand { axis, lanes, load, .. }) => (axis, lanes, largest_load(load)?),
         None => {
             streamed_operand(stage, ctx).and_then(|(axis, lanes, factor)| Some((axis, lanes, largest_load(factor)?)))?
@@ -308,6 +318,11 @@ pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<(Buffer, PackedLa
     };
     let (buffer, dim) = whole_dimension(stage, load, axis)?;
     Some((buffer, PackedLayout { dim, block, groups: None }))
+}
+
+/// Returns true if an operand is computed from what it loads, as dequantized weights are.
+fn is_computed(operand: &PrimExpr) -> bool {
+    !matches!(operand.kind(), PrimKind::Load(..))
 }
 
 /// Returns the largest buffer load in an operand, for instance of quantized weights.
