@@ -237,6 +237,7 @@ fn invalid_plans_are_rejected() {
         ),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k by 2, v_k"),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k vector"),
+        ("matmul", "outer-product: v_ax1 by 8, v_ax0 by 4 prefetch, v_k, v_ax0 unrolled, v_ax1 vector"),
         ("max", "unrolled-reduction: v_ax0, v_k1 by 8, v_k1"),
         ("matmul", "inner-product: v_k by 64, v_k by 4, v_ax0, v_ax1, v_k vector"),
         ("matmul", "outer-product: v_ax1, v_ax0 by 8, v_k, v_ax0 vector"),

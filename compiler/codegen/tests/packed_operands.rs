@@ -135,3 +135,39 @@ fn packed_groups_padded_to_full_vectors() {
         }
     }
 }
+
+/// Tiles of rows that prefetch from an operand in packed layout: parts of the reduction, whole blocks, and several lines
+/// for each tile. The last prefetches are after the end of the operand.
+#[test]
+fn tiles_prefetch_packed_operands() {
+    let text = |rows: &str| {
+        let symbol = if rows == "n" { "    n = T.int64()\n" } else { "" };
+        format!(
+            "# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\n\
+             def f(x0_: T.handle, x1_: T.handle, y_: T.handle):\n    T.func_attr({{\"tirx.noalias\": True}})\n{symbol}    \
+             x0 = T.match_buffer(x0_, ({rows}, 21), \"float32\")\n    x1 = T.match_buffer(x1_, (3, 21, 64), \"float32\")\n    \
+             y = T.match_buffer(y_, ({rows}, 150), \"float32\")\n    for i, j, k in T.grid({rows}, 150, 21):\n        \
+             with T.sblock(\"stage\"):\n            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            \
+             with T.init():\n                y[vi, vj] = T.float32(0)\n            \
+             y[vi, vj] = y[vi, vj] + x0[vi, vk] * x1[vj // 64, vk, vj % 64]\n"
+        )
+    };
+    let plans = [
+        "outer-product: vj by 64, vk by 8, vi by 3 prefetch, vk, vi unrolled, vj vector",
+        "outer-product: vj by 64, vi by 2 prefetch, vk, vi unrolled, vj vector",
+        "outer-product: vj by 32, vk by 7, vi by 6 prefetch, vk, vi unrolled, vj vector",
+    ];
+    let mut rng = Rng::new(1);
+    for (plan, rows) in plans.iter().flat_map(|plan| ["7", "n"].map(|rows| (plan, rows))) {
+        let func = function(&text(rows));
+        let x1: Vec<f32> = (0..3 * 21 * 64).map(|_| rng.between(1, 5) as f32).collect();
+        let inputs = [numbers([7, 21], "float32", &mut rng), Tensor::from_slice(&[3, 21, 64], &x1).unwrap().into()];
+        let plans = Plans::read(&format!("f:\n    {plan}\n")).unwrap();
+        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+            if target.vector_bytes <= Target::host().vector_bytes {
+                let options = Options { plan: plans.of("f"), ..Options::new(&target) };
+                check_kernel(&Kernel::planned(&func, options), &inputs);
+            }
+        }
+    }
+}

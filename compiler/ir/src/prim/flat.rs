@@ -1,4 +1,4 @@
-//! Intrinsics that only flat TIR has: dot instructions on packed groups, and steps of float32 exponentials.
+//! Intrinsics that only flat TIR has: dot instructions on packed groups, prefetches, and steps of float32 exponentials.
 
 use crate::DType;
 
@@ -12,6 +12,9 @@ pub const LOAD_PACKED: &str = "load_packed";
 
 /// The intrinsic that prefetches the cache line of a load into L1.
 pub const PREFETCH: &str = "prefetch_line";
+
+/// Intrinsic: a hint to load the cache line that is a number of bytes after an element into L2. Nothing need be there.
+pub const PREFETCH_AHEAD: &str = "prefetch_ahead";
 
 /// Kind of a dot instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

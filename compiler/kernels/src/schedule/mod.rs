@@ -14,6 +14,7 @@ mod flops;
 pub mod gpu;
 mod names;
 mod padding;
+mod prefetch;
 pub mod primitives;
 mod read;
 mod rule;
@@ -24,6 +25,7 @@ pub use bind::bind;
 pub use context::ScheduleContext;
 pub use cost_model::{cost, duration};
 pub use flops::Flops;
+pub use prefetch::Prefetch;
 pub use read::{ParsedPlan, PlanError, Plans};
 pub use rule::Rule;
 pub use search_space::candidates;
@@ -165,6 +167,9 @@ pub enum LoopKind {
     Serial,
     /// Parallel, collapsed with enclosing loops up to the last copy; with the minimum iterations for a thread.
     Parallel(i64),
+    /// Sequential, over tiles of rows that [prefetch](Prefetch) what the next iteration of the enclosing loop reads of a
+    /// packed operand.
+    Prefetch,
     /// Unrolled.
     Unrolled,
     /// Vectorized. Along a reduction axis, each lane accumulates its own elements, and the lanes are combined at the
@@ -319,7 +324,9 @@ impl StagePlan {
         let inside = |l: &Loop| match l.kind {
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => true,
             LoopKind::Serial => stage.axes[l.axis].reduce,
-            LoopKind::Parallel(_) | LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread => false,
+            LoopKind::Prefetch | LoopKind::Parallel(_) | LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread => {
+                false
+            }
             LoopKind::Warp | LoopKind::Mma => false,
         };
         self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)

@@ -141,6 +141,7 @@ fn kinds(l: &Loop, stage: &Stage) -> Vec<LoopKind> {
         }
         LoopKind::Serial if l.step == 1 && axis.reduce && few => vec![LoopKind::Unrolled],
         LoopKind::Unrolled if axis.reduce => vec![LoopKind::Serial],
+        LoopKind::Prefetch => vec![LoopKind::Serial],
         _ => Vec::new(),
     }
 }

@@ -157,6 +157,7 @@ pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> St
     let kind = match kind {
         LoopKind::Serial => String::new(),
         LoopKind::Parallel(grain) => format!(" parallel {grain}"),
+        LoopKind::Prefetch => " prefetch".to_owned(),
         LoopKind::Unrolled => " unrolled".to_owned(),
         LoopKind::Vector => " vector".to_owned(),
         LoopKind::Grid(threads) => format!(" grid {threads}"),

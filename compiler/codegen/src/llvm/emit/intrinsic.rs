@@ -77,6 +77,7 @@ impl Emitter<'_, '_> {
                 let (x, bound) = (self.eval(x)?, self.eval(bound)?);
                 self.within(&x, &bound)
             }
+            (flat::PREFETCH_AHEAD, [element, distance]) => self.prefetch_ahead(element, distance),
             (flat::LOAD_PACKED, [element]) => self.load_packed(element),
             (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {

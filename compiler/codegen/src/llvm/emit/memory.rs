@@ -5,7 +5,7 @@ use super::{
     convert::{memory_type, register_type},
     strided_load::{self, ramp},
 };
-use hammock_ir::{DType, PrimExpr, tir::Buffer};
+use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::index::Simplifier;
 
 /// Address of an access.
@@ -335,6 +335,21 @@ impl Emitter<'_, '_> {
             Address::Contiguous(at) => Ok(at),
             _ => Err(Unsupported::Form("the address of scattered elements")),
         }
+    }
+
+    /// Prefetches the cache line that is a number of bytes after an element into L2.
+    pub(super) fn prefetch_ahead(&mut self, element: &PrimExpr, distance: &PrimExpr) -> Result<Value> {
+        let (PrimKind::Load(buffer, indices, None), Some(distance)) = (element.kind(), distance.as_int()) else {
+            return Err(Unsupported::Form(
+                "a prefetch of what is not in memory, or at a distance that is not a constant",
+            ));
+        };
+        let (at, hints) = (self.address_of(buffer, indices)?, [0, 2, 1].map(|hint| Value::int(hint, Ty::I32)));
+        // The buffer may end before.
+        let at = self.f.assign(at.ty, format_args!("getelementptr i8, {}, i64 {distance}", at.typed()));
+        let callee = self.kernel.module.declare("llvm.prefetch.p0", Ty::VOID, &[Ty::PTR, Ty::I32, Ty::I32, Ty::I32]);
+        let [write, locality, data] = &hints;
+        Ok(self.f.call(&callee, Ty::VOID, &[&at, write, locality, data]))
     }
 
     /// Allocates a buffer, which is valid until the end of its sequence.

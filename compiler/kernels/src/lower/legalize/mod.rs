@@ -15,7 +15,10 @@ use crate::{
 };
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Var, binary},
+    prim::{
+        BinaryOp, PrimCall, PrimCallee, PrimKind, Var, binary,
+        flat::{LOAD_PACKED, PREFETCH_AHEAD},
+    },
     tir::{Buffer, Param, Stmt, StmtKind},
 };
 use hammock_loopnest::{dots, index::Simplifier};
@@ -200,7 +203,11 @@ impl Legalizer {
             let args = call.args.iter().map(|arg| self.expr(arg)).collect();
             return PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), e.ty().clone());
         }
-        if name == hammock_ir::prim::flat::LOAD_PACKED {
+        if name == PREFETCH_AHEAD {
+            let args = vec![self.element(&call.args[0]), call.args[1].clone()];
+            return PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), e.ty().clone());
+        }
+        if name == LOAD_PACKED {
             return self.load_packed(&call.args[0]);
         }
         let args: Vec<PrimExpr> = call.args.iter().map(|a| self.expr(a)).collect();

@@ -123,7 +123,7 @@ impl Check<'_> {
         let first = !self.plan.loops[..number].iter().any(|outer| outer.axis == l.axis);
         match l.kind {
             LoopKind::Serial => Ok(()),
-            LoopKind::Parallel(_) | LoopKind::Dot => {
+            LoopKind::Parallel(_) | LoopKind::Prefetch | LoopKind::Dot => {
                 let message = "loops of this kind are for CPUs".to_owned();
                 violation(Item::Loop(number), message, "write `grid N`, `block` or `thread`")
             }

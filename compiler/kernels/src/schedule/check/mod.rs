@@ -129,6 +129,16 @@ impl Check<'_> {
                 true => violation(Item::Loop(number), "an enclosing loop is parallel already", "leave out `parallel`"),
                 false => Ok(()),
             },
+            LoopKind::Prefetch => match self.plan.prefetch(self.stage) {
+                Some(prefetch) if number < self.tile && prefetch.rows == (l.axis, l.step) && !self.is_reduced(l) => {
+                    Ok(())
+                }
+                _ => {
+                    let message = format!("there is nothing that tiles of `{name}` can prefetch");
+                    let help = "one loop over rows that share an operand in packed layout can; leave out `prefetch`";
+                    violation(Item::Loop(number), message, help)
+                }
+            },
             LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread | LoopKind::Warp | LoopKind::Mma => {
                 let message = "loops of this kind are for GPUs".to_owned();
                 violation(Item::Loop(number), message, "leave out `grid`, `block`, `thread`, `warp` and `mma`")
@@ -273,7 +283,7 @@ impl Check<'_> {
         let known = self.stage.axes[l.axis].extent.as_int().is_some()
             || self.plan.loops[..self.tile].iter().any(|outer| outer.axis == l.axis);
         let lanes_of_terms = self.is_reduced(l) && matches!(l.kind, LoopKind::Vector | LoopKind::Dot);
-        if l.kind == LoopKind::Serial || l.is_parallel() || lanes_of_terms || known {
+        if matches!(l.kind, LoopKind::Serial | LoopKind::Prefetch) || l.is_parallel() || lanes_of_terms || known {
             return Ok(());
         }
         let name = self.name(number);

@@ -4,6 +4,7 @@
 //! kernel:                                        a kernel, then its parts, indented
 //!     opaque, 2 loops parallel 5                 opaque statements; perhaps with outermost loops parallel
 //!     rule: a by 4 parallel 2, b, a unrolled     a stage: loops, outermost first
+//!     rule: k by 64, a by 4 prefetch, k, a       tiles that prefetch what the next iteration of `k by 64` reads
 //!     rule: a, copy of x as [b] (rule: b), b     the same with a copy of a loaded operand
 //!     rule: a, copy of x as [k by 4, a] (rule: k, a), k by 4, a vector, k dot
 //!                                                    dot instructions; the copy is packed in groups of 4

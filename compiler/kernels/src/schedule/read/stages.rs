@@ -131,6 +131,7 @@ impl Cursor<'_> {
         let axis = self.word("an axis")?;
         let step = if self.takes(&["by"]) { self.number("a step")?.value } else { 1 };
         let kind = match () {
+            () if self.takes(&["prefetch"]) => LoopKind::Prefetch,
             () if self.takes(&["unrolled"]) => LoopKind::Unrolled,
             () if self.takes(&["vector"]) => LoopKind::Vector,
             () if self.takes(&["dot"]) => LoopKind::Dot,
@@ -145,7 +146,7 @@ impl Cursor<'_> {
             () => LoopKind::Serial,
         };
         if !(self.next == self.tokens.len() || self.begins(&[","]) || self.begins(&[")"])) {
-            return self.expected("`by N`, `parallel N`, `unrolled`, `vector`, `dot` or `,`");
+            return self.expected("`by N`, `parallel N`, `prefetch`, `unrolled`, `vector`, `dot` or `,`");
         }
         Ok(LoopText { span: self.since(first), axis, step, kind })
     }

@@ -3,6 +3,7 @@
 
 mod arg_reduce;
 mod prefetch;
+mod prefetch_next_part;
 mod split_reduction;
 
 use super::{
@@ -272,7 +273,7 @@ impl Tile<'_> {
             kind => kind == LoopKind::Serial,
         };
         let Some(next) = self.loops()[number..].iter().position(is_loop) else {
-            return self.accumulate(at, of, sums);
+            return Stmt::seq(self.prefetch_next_part(at).into_iter().chain([self.accumulate(at, of, sums)]));
         };
         let Loop { axis, step, kind } = self.loops()[number + next];
         if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
