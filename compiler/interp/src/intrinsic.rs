@@ -53,7 +53,6 @@ impl Interpreter {
                 self.shuffled(shuffle, value, by, width)
             }
             ("tvm_warp_activemask", []) => Ok(Value::Int(0xffff_ffff)),
-            (flat::PREFETCH_AHEAD, _) => Ok(Value::Void),
             (LOAD_PACKED, [element]) => self.load_packed(element),
             (known, [a, b, sum]) if let Some(dot) = Dot::named(known) => {
                 let (values, to) = ([self.eval(a)?, self.eval(b)?, self.eval(sum)?], e.dtype().element());

@@ -10,11 +10,9 @@ pub const GROUP_BYTES: i64 = 4;
 /// The intrinsic that loads a packed group from the address of a load on.
 pub const LOAD_PACKED: &str = "load_packed";
 
-/// The intrinsic that prefetches the cache line of a load into L1.
+/// The intrinsic that prefetches the cache line a number of bytes after an element into a level of cache:
+/// `(load, distance, level)`. The buffer may end before it.
 pub const PREFETCH: &str = "prefetch_line";
-
-/// Intrinsic: a hint to load the cache line that is a number of bytes after an element into L2. Nothing need be there.
-pub const PREFETCH_AHEAD: &str = "prefetch_ahead";
 
 /// Kind of a dot instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -77,7 +77,7 @@ impl Emitter<'_, '_> {
                 let (x, bound) = (self.eval(x)?, self.eval(bound)?);
                 self.within(&x, &bound)
             }
-            (flat::PREFETCH_AHEAD, [element, distance]) => self.prefetch_ahead(element, distance),
+            (flat::PREFETCH, [element, distance, level]) => self.prefetch(element, distance, level),
             (flat::LOAD_PACKED, [element]) => self.load_packed(element),
             (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
@@ -208,19 +208,8 @@ impl Emitter<'_, '_> {
             ("call_extern" | "call_pure_extern", [function, args @ ..]) => self.call_extern(function, args, to)?,
             ("call_packed" | "call_cpacked", [function, args @ ..]) => self.call_packed(function, args, to)?,
             (LAUNCH_KERNEL, args) => self.launch(args)?,
-            (flat::PREFETCH, [element]) => self.prefetch(element)?,
             _ => return Ok(None),
         }))
-    }
-
-    /// Prefetches an element for reading into all levels of cache.
-    fn prefetch(&mut self, element: &PrimExpr) -> Result<Value> {
-        let PrimKind::Load(buffer, indices, _) = element.kind() else {
-            return Err(Unsupported::Form("a prefetch of what is not a buffer element"));
-        };
-        let address = self.address_of(buffer, indices)?;
-        let [is_write, locality, is_data] = [0, 3, 1].map(|flag| Value::int(flag, Ty::I32));
-        Ok(self.intrinsic("prefetch", address.ty, Ty::VOID, &[&address, &is_write, &locality, &is_data]))
     }
 
     /// Calls a function of the C math library for each lane; `None` if there is none.

@@ -337,19 +337,19 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Prefetches the cache line that is a number of bytes after an element into L2.
-    pub(super) fn prefetch_ahead(&mut self, element: &PrimExpr, distance: &PrimExpr) -> Result<Value> {
-        let (PrimKind::Load(buffer, indices, None), Some(distance)) = (element.kind(), distance.as_int()) else {
-            return Err(Unsupported::Form(
-                "a prefetch of what is not in memory, or at a distance that is not a constant",
-            ));
+    /// Prefetches the cache line a number of bytes after an element, for reading, into a level of cache.
+    pub(super) fn prefetch(&mut self, element: &PrimExpr, distance: &PrimExpr, level: &PrimExpr) -> Result<Value> {
+        let (PrimKind::Load(buffer, indices, None), Some(distance), Some(level)) =
+            (element.kind(), distance.as_int(), level.as_int())
+        else {
+            return Err(Unsupported::Form("a prefetch of no buffer element, or at a distance that is not a constant"));
         };
-        let (at, hints) = (self.address_of(buffer, indices)?, [0, 2, 1].map(|hint| Value::int(hint, Ty::I32)));
-        // The buffer may end before.
+        let at = self.address_of(buffer, indices)?;
+        // Without `inbounds`: the buffer may end before.
         let at = self.f.assign(at.ty, format_args!("getelementptr i8, {}, i64 {distance}", at.typed()));
-        let callee = self.kernel.module.declare("llvm.prefetch.p0", Ty::VOID, &[Ty::PTR, Ty::I32, Ty::I32, Ty::I32]);
-        let [write, locality, data] = &hints;
-        Ok(self.f.call(&callee, Ty::VOID, &[&at, write, locality, data]))
+        // Read access, locality (3 is L1), data.
+        let [is_write, locality, is_data] = [0, 4 - level, 1].map(|flag| Value::int(flag, Ty::I32));
+        Ok(self.intrinsic("prefetch", at.ty, Ty::VOID, &[&at, &is_write, &locality, &is_data]))
     }
 
     /// Allocates a buffer, which is valid until the end of its sequence.

@@ -17,7 +17,7 @@ use hammock_ir::{
     DType, PrimExpr,
     prim::{
         BinaryOp, PrimCall, PrimCallee, PrimKind, Var, binary,
-        flat::{LOAD_PACKED, PREFETCH_AHEAD},
+        flat::{LOAD_PACKED, PREFETCH},
     },
     tir::{Buffer, Param, Stmt, StmtKind},
 };
@@ -190,7 +190,7 @@ impl Legalizer {
         if name == "reinterpret" && (narrow_floats::is_narrow(from) || narrow_floats::is_narrow(e.dtype())) {
             return self.reinterpret(&call.args[0], e.dtype());
         }
-        if name == "address_of" || name == hammock_ir::prim::flat::PREFETCH {
+        if name == "address_of" {
             return PrimExpr::call(
                 call.callee.clone(),
                 vec![self.element(&call.args[0])],
@@ -203,8 +203,10 @@ impl Legalizer {
             let args = call.args.iter().map(|arg| self.expr(arg)).collect();
             return PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), e.ty().clone());
         }
-        if name == PREFETCH_AHEAD {
-            let args = vec![self.element(&call.args[0]), call.args[1].clone()];
+        if name == PREFETCH
+            && let [element, hints @ ..] = &call.args[..]
+        {
+            let args = [self.element(element)].into_iter().chain(hints.iter().cloned()).collect();
             return PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), e.ty().clone());
         }
         if name == LOAD_PACKED {

@@ -19,20 +19,20 @@ const DISTANCE: i64 = 4 << 10;
 const L3_DIVISOR: u64 = 4;
 
 impl Tile<'_> {
-    /// Returns the prefetches for one step of the reduction, of the elements of a later one.
+    /// Returns the prefetches for one step of the reduction, of what a later one loads.
     pub(super) fn prefetches(&self, at: &[PrimExpr]) -> Vec<Stmt> {
-        self.later_elements(at).unwrap_or_default().into_iter().map(prefetch).collect()
+        self.streamed_lines(at).unwrap_or_default().into_iter().map(prefetch).collect()
     }
 
-    /// Returns an element of each cache line that a later step of the reduction loads from the operand; `None` if it does
-    /// not stream.
-    fn later_elements(&self, at: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
+    /// Returns an element of each cache line that a step of the reduction loads from the operand; `None` if it does not
+    /// stream.
+    fn streamed_lines(&self, at: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
         let (nest, stage) = (self.nest, self.nest.stage);
         let lanes = self.results.as_ref().filter(|lanes| lanes.active.is_none())?;
         let along = &stage.axes[lanes.axis];
         let operand = vector_operand(stage, &along.var)?;
         let mut reduced = (0..stage.axes.len()).filter(|axis| stage.axes[*axis].reduce);
-        let (term, None) = (reduced.next()?, reduced.next()) else { return None };
+        let (Some(_), None) = (reduced.next(), reduced.next()) else { return None };
         let is_used_once = stage.axes.iter().all(|axis| axis.is_unit() || operand.uses(&axis.var));
         let is_sequential =
             block_size(operand, &along.var) == Some(lanes.count()) && is_contiguous(operand, &along.var);
@@ -50,12 +50,9 @@ impl Tile<'_> {
         if bytes as u64 <= caches.l2 || bytes as u64 > caches.l3 / L3_DIVISOR {
             return None;
         }
-        let ahead = PrimExpr::int64((DISTANCE / (lanes.count() * width)).max(1));
-        let mut later = at.to_vec();
-        later[term] = (&at[term] + ahead).min(PrimExpr::int64(stage.axes[term].extent.as_int()? - 1));
         let lines = (0..lanes.count()).step_by((CACHE_LINE_BYTES / width) as usize);
         let element = |lane| {
-            let at = shifted(&later, lanes.axis, PrimExpr::int64(lane));
+            let at = shifted(at, lanes.axis, PrimExpr::int64(lane));
             operand.substitute(&substitution(&stage.axes, &at))
         };
         Some(lines.map(element).collect())
@@ -63,5 +60,7 @@ impl Tile<'_> {
 }
 
 fn prefetch(element: PrimExpr) -> Stmt {
-    Stmt::new(StmtKind::Evaluate(PrimExpr::intrin(PREFETCH, vec![element], DType::VOID)))
+    let hints = [DISTANCE, 1].map(PrimExpr::int64);
+    let args = [element].into_iter().chain(hints).collect();
+    Stmt::new(StmtKind::Evaluate(PrimExpr::intrin(PREFETCH, args, DType::VOID)))
 }

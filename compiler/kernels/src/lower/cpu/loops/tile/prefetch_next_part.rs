@@ -4,7 +4,7 @@ use super::{Tile, shifted};
 use crate::schedule::Prefetch;
 use hammock_ir::{
     DType, PrimExpr,
-    prim::flat::PREFETCH_AHEAD,
+    prim::flat::PREFETCH,
     tir::{Stmt, StmtKind},
 };
 use hammock_loopnest::substitution;
@@ -27,7 +27,8 @@ impl Tile<'_> {
         let of_line = |number: i64| {
             let at = shifted(at, axis, first.clone() + PrimExpr::int64(number * line));
             let element = load.substitute(&substitution(&stage.axes, &at));
-            let call = PrimExpr::intrin(PREFETCH_AHEAD, vec![element, PrimExpr::int64(distance)], DType::VOID);
+            let call =
+                PrimExpr::intrin(PREFETCH, vec![element, PrimExpr::int64(distance), PrimExpr::int64(2)], DType::VOID);
             Stmt::new(StmtKind::Evaluate(call))
         };
         Some(Stmt::seq((0..lines).map(of_line)))
