@@ -14,7 +14,7 @@ use hammock_loopnest::{
 };
 use hammock_target::assumed_machine::CACHE_LINE_BYTES;
 
-/// What the tiles of a [prefetching loop](LoopKind::Prefetch) prefetch in each step of the reduction.
+/// Prefetches of the tiles of a [prefetching loop](LoopKind::Prefetch) in each step of the reduction.
 pub struct Prefetch<'a> {
     /// Index of the axis of rows, and the rows of a tile.
     pub rows: (usize, i64),

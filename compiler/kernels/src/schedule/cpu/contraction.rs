@@ -179,8 +179,8 @@ fn strip(stage: &Stage, axis: usize, lanes: i64, ctx: &ScheduleContext) -> Optio
     worth.then(|| [Loop::with_step(axis, width), Loop::with_step(term.axis, STRIP_REDUCTION)])
 }
 
-/// Returns a loop over parts of the reduction, if the operand's data for `results` results exceed the cache, of which
-/// they may use `budget` bytes, while all rows use them.
+/// Returns a loop over parts of the reduction, if the operand's data for `results` results exceed `budget` bytes of cache
+/// while all rows use them.
 fn split_loop(stage: &Stage, factor: &PrimExpr, results: i64, budget: i64, ctx: &ScheduleContext) -> Option<Loop> {
     let axes = || reduced(stage).map(|l| l.axis).filter(|at| factor.uses(&stage.axes[*at].var));
     let terms: i64 = axes().map(|at| size(&stage.axes[at].extent)).product();
