@@ -7,6 +7,7 @@ mod batch_norm;
 mod conv;
 mod conv_transpose;
 mod flatten;
+mod large_window;
 pub mod loss;
 mod norm;
 mod pad;

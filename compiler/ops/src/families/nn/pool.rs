@@ -5,6 +5,7 @@
 
 use super::{
     conv::{expect_layout, layout},
+    large_window,
     window::{Window, complete, default_to, example_data, steps},
 };
 use crate::{
@@ -124,21 +125,30 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
     let out = b.output("pool")?;
     let pool = Pool::of(cx, spatial, &from, data.shape())?;
     let axes: Vec<_> = pool.kernel.iter().zip(spatial.chars()).map(|(k, c)| axis(c, *k)).collect();
-    let read = |at: &[PrimExpr], k: &[PrimExpr], outside: PrimExpr| {
+    let large = large_window::pays_off(&pool, &to).then(|| pool.of_elements());
+    let read = |pool: &Pool, at: &[PrimExpr], k: &[PrimExpr], outside: PrimExpr| {
         let position = to.primal_index(&primal, at);
         let (inside, value) = pool.element(&data, &from, &primal, &position, k);
         inside.map_or(value.clone(), |inside| inside.if_then_else(value, outside))
     };
+    let fold = |b: &mut Builder, how: Combine, to_buffer: &Buffer, outside: PrimExpr| match &large {
+        Some(elements) => {
+            let first = vec![0i64.into(); spatial.len()];
+            let element = |at: &[PrimExpr]| read(elements, at, &first, outside).cast(to_buffer.dtype);
+            large_window::fold(b, &pool, &to, spatial, how, to_buffer, element);
+        }
+        None => b.reduce(to_buffer, &axes, how, |at, k| read(&pool, at, k, outside).cast(to_buffer.dtype)),
+    };
     match pooling {
         Pooling::Max => {
             let lowest = Combine::Max.identity(data.dtype());
-            b.reduce(&out, &axes, Combine::Max, |at, k| read(at, k, lowest));
+            fold(&mut b, Combine::Max, &out, lowest);
         }
         Pooling::Mean => {
             let wide = sum_dtype(out.dtype);
             let zero = PrimExpr::constant(0.0, data.dtype());
             let sum = b.temp("pool_sum", out.shape.clone(), wide);
-            b.reduce(&sum, &axes, Combine::Sum, |at, k| read(at, k, zero).cast(wide));
+            fold(&mut b, Combine::Sum, &sum, zero);
             mean(&mut b, &sum, &out, |at| pool.count(&to.primal_index(&primal, at)[2..]));
         }
     }
@@ -190,6 +200,13 @@ impl Pool {
             count_padding: cx.bool("count_include_pad")?,
             ceil: cx.bool("ceil_mode")?,
         })
+    }
+
+    /// The pooling whose windows are the single elements of the padded data.
+    fn of_elements(&self) -> Pool {
+        let ones = vec![1; self.kernel.len()];
+        let window = Window { strides: ones.clone(), dilation: ones.clone(), ..self.window.clone() };
+        Pool { kernel: ones, window, sizes: self.sizes.clone(), ..*self }
     }
 
     /// The element at tap `k` of a window, and the condition that it is in the data; `None` for always.

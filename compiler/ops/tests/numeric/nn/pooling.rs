@@ -73,6 +73,55 @@ fn poolings_of_images() {
     }
 }
 
+/// Windows that are folded by doubling, of extents with one bit and with several.
+#[test]
+fn poolings_of_large_windows() {
+    let x = noise(&[1, 2, 24, 40], 1);
+    for (size, ceil) in [([16, 21], false), ([13, 32], true)] {
+        let window = Window {
+            size: size.to_vec(),
+            strides: vec![1, 3],
+            before: vec![7, 2],
+            after: vec![3, 9],
+            dilation: vec![2, 1],
+        };
+        let attrs: Attrs = &[
+            ("pool_size", ints(&size)),
+            ("strides", ints(&[1, 3])),
+            ("padding", ints(&[7, 2, 3, 9])),
+            ("dilation", ints(&[2, 1])),
+            ("ceil_mode", ceil.into()),
+        ];
+        let result = run1("nn.max_pool2d", &[(&x).into()], attrs);
+        let shape = result.shape().to_vec();
+        assert_close(&result, &shape, 0.0, |i| window.max(&x, i));
+        for with_padding in [false, true] {
+            let attrs = [attrs, &[("count_include_pad", with_padding.into())]].concat();
+            let result = run1("nn.avg_pool2d", &[(&x).into()], &attrs);
+            assert_close(&result, &shape, 1e-5, |i| window.mean(&x, i, with_padding));
+        }
+    }
+}
+
+/// NaN and infinities affect only the windows that contain them.
+#[test]
+fn large_windows_of_special_values() {
+    let mut values = vec![1f32; 300];
+    (values[50], values[200]) = (f32::INFINITY, f32::NAN);
+    let x = tensor(&[1, 1, 300], &values);
+    let attrs: Attrs = &[("pool_size", 70i64.into())];
+    for op in ["nn.max_pool1d", "nn.avg_pool1d"] {
+        for (start, found) in elements(&run1(op, &[(&x).into()], attrs)).into_iter().enumerate() {
+            let contains = |at: usize| (start..start + 70).contains(&at);
+            match (contains(50), contains(200)) {
+                (_, true) => assert!(found.is_nan(), "{op} at {start}: {found}"),
+                (true, false) => assert_eq!(found, f64::INFINITY, "{op} at {start}"),
+                (false, false) => assert_eq!(found, 1.0, "{op} at {start}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn largest_of_windows_propagate_nan() {
     for at in 0..9 {
