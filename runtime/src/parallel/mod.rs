@@ -38,15 +38,23 @@ pub type Body = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64)
 /// Number of threads of a region; 0 stands for the number of CPUs.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of threads that a region may use, including the caller.
+/// Number of threads that a region may use, including the caller. More threads than CPUs would wait for each other.
 pub fn threads() -> usize {
-    match THREADS.load(Relaxed) {
-        0 => machine_threads(),
-        count => count,
+    limited(THREADS.load(Relaxed), machine_threads())
+}
+
+/// Limits a number of threads to that of the CPUs; 0 stands for it.
+fn limited(count: usize, cpus: usize) -> usize {
+    match count {
+        0 => cpus,
+        // The models need as many threads as they say.
+        _ if cfg!(loom) => count,
+        _ => count.min(cpus),
     }
 }
 
-/// Sets the number of threads that a region may use, including the caller; 0 for the number of CPUs.
+/// Sets the number of threads that a region may use, including the caller; 0 for the number of CPUs, which is also the
+/// maximum.
 pub fn set_threads(count: usize) {
     THREADS.store(count.min(1024), Relaxed);
 }
@@ -152,6 +160,11 @@ mod tests {
             }
         }
         set_threads(0);
+    }
+
+    #[test]
+    fn there_are_no_more_threads_than_cpus() {
+        assert_eq!([0, 1, 4, 1000].map(|count| limited(count, 4)), [4, 1, 4, 4]);
     }
 
     #[test]
