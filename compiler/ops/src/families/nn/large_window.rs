@@ -5,7 +5,7 @@
 //! element-wise stages instead of a reduction over `k` taps. Nothing is subtracted, so NaN and infinities only affect
 //! the windows that contain them.
 
-use super::pool::Pool;
+use super::window::Window;
 use crate::{
     dims,
     layout::Layout,
@@ -16,18 +16,22 @@ use hammock_ir::{PrimExpr, tir::Buffer};
 /// Cost of an element of a stage, in taps of a reduction: two loads and a store that may miss the L1 cache.
 const STAGE_COST: i64 = 6;
 
+/// Maximum number of elements that a window spans along an axis.
+const MAX_REACH: i64 = 1 << 31;
+
 /// Returns true if doubling is faster than a reduction over all taps.
-pub fn pays_off(pool: &Pool, layout: &Layout) -> bool {
-    let taps = pool.kernel.iter().fold(1, |taps: i64, k| taps.saturating_mul(*k));
+pub fn pays_off(kernel: &[i64], window: &Window, layout: &Layout) -> bool {
+    let taps = kernel.iter().fold(1, |taps: i64, k| taps.saturating_mul(*k));
     // Elements for each result, of the stages of an axis.
-    let mut elements = pool.window.strides.iter().fold(1, |all: i64, stride| all.saturating_mul(*stride));
+    let mut elements = window.strides.iter().fold(1, |all: i64, stride| all.saturating_mul(*stride));
     let mut cost = elements.saturating_mul(STAGE_COST);
-    for (kernel, stride) in pool.kernel.iter().zip(&pool.window.strides) {
+    for (kernel, stride) in kernel.iter().zip(&window.strides) {
         cost = cost.saturating_add(elements.saturating_mul(STAGE_COST * i64::from(kernel.ilog2())));
         elements /= stride;
         cost = cost.saturating_add(elements.saturating_mul(STAGE_COST));
     }
-    !layout.has_blocks() && taps > cost
+    let reaches = kernel.iter().zip(&window.dilation).map(|(kernel, dilation)| kernel.saturating_mul(*dilation));
+    !layout.has_blocks() && taps > cost && reaches.max() <= Some(MAX_REACH)
 }
 
 /// Sliding windows along an axis of a tensor.
@@ -39,24 +43,24 @@ struct Windows {
     dilation: i64,
 }
 
-/// Folds the windows of a pooling: `element` returns the element at an index of the padded data, in `layout`.
+/// Folds the windows of a pooling along the spatial axes, which are the positions of `axes` in its result: `element`
+/// returns the element at an index of the padded data.
 pub fn fold(
     b: &mut Builder,
-    pool: &Pool,
-    layout: &Layout,
-    spatial: &str,
+    kernel: &[i64],
+    window: &Window,
+    axes: &[usize],
     how: Combine,
     to: &Buffer,
     element: impl FnOnce(&[PrimExpr]) -> PrimExpr,
 ) {
-    let axes: Vec<Windows> = spatial
-        .chars()
-        .enumerate()
-        .filter_map(|(i, letter)| {
-            let (kernel, stride, dilation) = (pool.kernel[i], pool.window.strides[i], pool.window.dilation[i]);
-            layout.position(letter).map(|axis| Windows { axis, kernel, stride, dilation })
-        })
-        .collect();
+    let windows = |(i, axis): (usize, &usize)| Windows {
+        axis: *axis,
+        kernel: kernel[i],
+        stride: window.strides[i],
+        dilation: window.dilation[i],
+    };
+    let axes: Vec<Windows> = axes.iter().enumerate().map(windows).collect();
     let mut shape = to.shape.clone();
     axes.iter().for_each(|windows| shape[windows.axis] = windows.length(&to.shape[windows.axis], windows.kernel));
     let mut x = b.stage("padded", shape, to.dtype, element);

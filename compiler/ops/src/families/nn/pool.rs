@@ -125,7 +125,7 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
     let out = b.output("pool")?;
     let pool = Pool::of(cx, spatial, &from, data.shape())?;
     let axes: Vec<_> = pool.kernel.iter().zip(spatial.chars()).map(|(k, c)| axis(c, *k)).collect();
-    let large = large_window::pays_off(&pool, &to).then(|| pool.of_elements());
+    let large = large_window::pays_off(&pool.kernel, &pool.window, &to).then(|| pool.of_elements());
     let read = |pool: &Pool, at: &[PrimExpr], k: &[PrimExpr], outside: PrimExpr| {
         let position = to.primal_index(&primal, at);
         let (inside, value) = pool.element(&data, &from, &primal, &position, k);
@@ -135,7 +135,8 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
         Some(elements) => {
             let first = vec![0i64.into(); spatial.len()];
             let element = |at: &[PrimExpr]| read(elements, at, &first, outside).cast(to_buffer.dtype);
-            large_window::fold(b, &pool, &to, spatial, how, to_buffer, element);
+            let axes: Vec<usize> = spatial.chars().filter_map(|letter| to.position(letter)).collect();
+            large_window::fold(b, &pool.kernel, &pool.window, &axes, how, to_buffer, element);
         }
         None => b.reduce(to_buffer, &axes, how, |at, k| read(&pool, at, k, outside).cast(to_buffer.dtype)),
     };
