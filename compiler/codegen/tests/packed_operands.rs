@@ -8,7 +8,7 @@ mod support;
 use hammock_ir::{DType, Tensor};
 use hammock_kernels::{Options, schedule::Plans};
 use hammock_runtime::Any;
-use hammock_target::{Caches, Target};
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function, rng::Rng};
 
 /// Sizes around vectors and tiles.
@@ -83,30 +83,6 @@ fn matmuls_with_padded_copies() {
                     check_kernel(&Kernel::planned(&func, options), &inputs);
                 }
             }
-        }
-    }
-}
-
-/// A GEMV whose matrix, in blocks of columns, streams from L3: later elements are prefetched, within the matrix.
-#[test]
-fn streamed_matrix() {
-    let text = "# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\n\
-        def f(x0: T.Buffer((1, 70), \"float32\"), x1: T.Buffer((3, 70, 16), \"float32\"), y: T.Buffer((1, 48), \"float32\")):\n    \
-        T.func_attr({\"tirx.noalias\": True})\n    for i, j, k in T.grid(1, 48, 70):\n        with T.sblock(\"stage\"):\n            \
-        vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                y[vi, vj] = T.float32(0)\n            \
-        y[vi, vj] = y[vi, vj] + x0[vi, vk] * x1[vj // 16, vk, vj % 16]\n";
-    let func = function(text);
-    let small = |shape: &[i64]| {
-        let values = (0..shape.iter().product::<i64>()).map(|n| (n * 37 % 11) as f32);
-        let bytes: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
-        Any::from(Tensor::from_bytes(DType::FLOAT32, shape, &bytes).unwrap())
-    };
-    let inputs = [small(&[1, 70]), small(&[3, 70, 16])];
-    for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-        if target.vector_bytes <= Target::host().vector_bytes {
-            let caches = Caches { l1: 1 << 10, l2: 4 << 10, l3: 1 << 20 };
-            let target = Target { caches, ..target };
-            check_kernel(&Kernel::planned(&func, Options::new(&target)), &inputs);
         }
     }
 }

@@ -6,10 +6,10 @@ use hammock_interp::{
 };
 use hammock_ir::{
     DType, PrimExpr, Tensor,
-    prim::{Var, check, flat::PREFETCH},
+    prim::{Var, check},
     tir::{Buffer, ForKind, StmtKind},
 };
-use hammock_target::{Caches, Target};
+use hammock_target::Target;
 
 fn fastest(target: &Target) -> Planner<'_> {
     planner(target, false)
@@ -126,43 +126,6 @@ fn matrices_used_once_are_not_packed() {
     assert_eq!(one_row(8192, 4096), strips);
     let near = "outer-product: v1 by 256, v2, v1 vector\n";
     assert_eq!(one_row(512, 64), near, "in the cache");
-}
-
-/// Returns the prefetched elements of a matmul whose RHS is in blocks of 128 columns, for caches of these sizes.
-fn prefetched_elements(rows: i64, l2: u64, l3: u64) -> Vec<String> {
-    let [rows, terms, columns] = [rows, 256, 512].map(PrimExpr::int64);
-    let a = buffer("A", &[rows.clone(), terms.clone()], DType::FLOAT32);
-    let b = buffer("B", &[4.into(), terms.clone(), 128.into()], DType::FLOAT32);
-    let c = buffer("C", &[rows.clone(), columns.clone()], DType::FLOAT32);
-    let stage = sblock("matmul", &[('S', rows), ('S', columns), ('R', terms)], |v| {
-        let own = v[..2].to_vec();
-        let block = vec![v[1].clone().floordiv(128i64), v[2].clone(), v[1].clone().floormod(128i64)];
-        let product = PrimExpr::load(&a, vec![v[0].clone(), v[2].clone()]) * PrimExpr::load(&b, block);
-        let sum = Stmt::store(&c, own.clone(), PrimExpr::load(&c, own.clone()) + product);
-        (Some(Stmt::store(&c, own, PrimExpr::constant(0.0, DType::FLOAT32))), sum)
-    });
-    let mut func = function(&[&a, &b, &c], &[], vec![stage]);
-    let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    let caches = Caches { l1: 32 << 10, l2, l3 };
-    replace_stages(&func, &mut body, fastest(&Target { caches, ..Target::avx512() })).unwrap();
-    let mut found = Vec::new();
-    body.walk(&mut |s| {
-        if let StmtKind::Evaluate(e) = &s.kind {
-            found.extend(e.as_intrin(PREFETCH).map(|call| call.args[0].to_string()));
-        }
-    });
-    found
-}
-
-#[test]
-fn operands_that_stream_from_l3_are_prefetched() {
-    const MATRIX: u64 = 256 * 512 * 4;
-    let lines = prefetched_elements(1, MATRIX / 2, MATRIX * 4);
-    assert_eq!(lines.len(), 128 * 4 / 64, "{lines:?}");
-    assert!(lines.iter().all(|element| element.contains("B[")), "{lines:?}");
-    assert!(prefetched_elements(1, MATRIX, MATRIX * 4).is_empty(), "it stays in L2");
-    assert!(prefetched_elements(1, MATRIX / 2, MATRIX).is_empty(), "it may not stay in L3");
-    assert!(prefetched_elements(4, MATRIX / 2, MATRIX * 4).is_empty(), "several rows use it");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 mod arg_reduce;
 mod prefetch;
-mod prefetch_next_part;
 mod split_reduction;
 
 use super::{
@@ -351,7 +350,7 @@ impl Tile<'_> {
     /// Returns one reduction step for the whole tile.
     fn accumulate(&self, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
         let stage = self.nest.stage;
-        let update = self.for_each_accumulator(at, of.lanes, Some(sums), |slot, at| {
+        self.for_each_accumulator(at, of.lanes, Some(sums), |slot, at| {
             if let Some(found) = &sums.indices {
                 return self.arg_update(sums, found, slot, at);
             }
@@ -362,8 +361,7 @@ impl Tile<'_> {
             }
             let value = self.fma(&sum).unwrap_or_else(|| replace_loads(&stage.value, &stage.buffer, &sum));
             Stmt::store(sums, vec![slot], value.substitute(&substitution(&stage.axes, at)))
-        });
-        Stmt::seq(self.prefetches(at).into_iter().chain([update]))
+        })
     }
 
     /// Adds the dot product of two packed groups to a sum.
