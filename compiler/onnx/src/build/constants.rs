@@ -24,6 +24,11 @@ impl Constants {
         self.0.get(&var)
     }
 
+    /// Records the value of a variable, if it is known.
+    pub fn record(&mut self, var: Var, value: Option<Tensor>) {
+        self.0.extend(value.map(|value| (var, value)));
+    }
+
     /// Drops the values of all but the first `vars` variables of the function.
     pub fn truncate(&mut self, vars: usize) {
         self.0.retain(|var, _| (var.as_u32() as usize) < vars);
@@ -31,15 +36,8 @@ impl Constants {
 }
 
 impl Builder {
-    /// Records the value of a call whose arguments are small constants.
-    pub(super) fn record_constant(&mut self, var: Var, op: &'static Op, call: &Call) {
-        if let Some(value) = self.evaluate(op, call, self.function.ty(var)) {
-            self.constants.0.insert(var, value);
-        }
-    }
-
     /// Runs the kernel of a call; `None` if a value is not known or too large, or the kernel fails.
-    fn evaluate(&self, op: &'static Op, call: &Call, ty: &Type) -> Option<Tensor> {
+    pub(super) fn evaluate(&self, op: &'static Op, call: &Call, ty: &Type) -> Option<Tensor> {
         let Lowering::Tir(build) = &op.lowering else { return None };
         if !op.pure || op.unique {
             return None;

@@ -78,8 +78,9 @@ impl Builder {
             call = resolve(&CallContext { module, function, op, call: &call })?;
         }
         let ty = Table.infer(&self.module, &self.function, &call)?;
-        let var = self.bind(ty, Bound::Call(call.clone()))?;
-        self.record_constant(var, op, &call);
+        let value = self.evaluate(op, &call, &ty);
+        let var = self.bind(ty, Bound::Call(call))?;
+        self.constants.record(var, value);
         self.with_symbolic_dims(var, result)
     }
 
