@@ -89,6 +89,9 @@ pub trait Evaluator {
         inputs: &[Any],
         outputs: &[(Vec<i64>, DType)],
     ) -> Result<Vec<Tensor>, String>;
+
+    /// Number of steps up to which kernels are run.
+    fn max_steps(&self) -> u64;
 }
 
 /// Predicts how kernels will be scheduled.

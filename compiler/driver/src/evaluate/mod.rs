@@ -138,14 +138,15 @@ impl hammock_passes::Evaluator for Evaluator {
             args.push(spill_constants::output(*dtype, shape).map_err(|e| e.to_string())?.into());
         }
         let steps = work::steps(&kernel, &args).ok_or("nothing says how long it takes")?;
-        if steps <= FEW || self.interprets && steps <= INTERPRETED {
+        if steps > self.max_steps() {
+            return Err(format!("it takes {steps} steps, which are too many"));
+        }
+        if steps <= FEW || self.interprets {
             let (_, written) = reference::interpret(&kernel, &args).map_err(|e| e.to_string())?;
             if written.iter().any(|(i, _)| *i < inputs.len()) {
                 return Err(WRITES_INPUT.to_owned());
             }
             written.into_iter().for_each(|(i, tensor)| args[i] = tensor.into());
-        } else if self.interprets || steps > COMPILED {
-            return Err(format!("it takes {steps} steps, which are too many"));
         } else {
             let kernel = self.native(&kernel, inputs.len())?;
             let tensors: Vec<Tensor> = args.iter().filter_map(Any::get).collect();
@@ -153,5 +154,9 @@ impl hammock_passes::Evaluator for Evaluator {
             drop(tensors);
         }
         Ok(args.drain(inputs.len()..).filter_map(|arg| arg.get()).collect())
+    }
+
+    fn max_steps(&self) -> u64 {
+        if self.interprets { INTERPRETED } else { COMPILED }
     }
 }

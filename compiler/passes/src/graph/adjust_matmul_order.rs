@@ -1,7 +1,8 @@
 //! AdjustMatmulOrder: chooses the cheaper association order of three multiplied matrices.
 //!
-//! `matmul(matmul(a, b), c)` is `matmul(a, matmul(b, c))`. Two operands that are known at compile time are multiplied
-//! first, since that costs nothing at run time; otherwise the order with provably fewer multiplications is chosen.
+//! `matmul(matmul(a, b), c)` is `matmul(a, matmul(b, c))`: the order with provably fewer multiplications at run time is
+//! chosen. The product of two operands that are known at compile time costs nothing at run time, unless it takes so long
+//! that it is not evaluated at compile time; it comes first if neither order is provably better.
 //! Symbolic sizes are positive, and within the bounds of the attributes `tir_var_lower_bound` and
 //! `tir_var_upper_bound`. A matmul that is transposed before it is multiplied again, like the weights of linear
 //! layers, is the matmul of its transposed operands in reverse. A matmul with other users is computed in any case,
@@ -44,7 +45,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let with_weights = context.options.is_on(KNOWN_WEIGHTS.name);
     editor::apply(module, |_, function| {
         let (mut known, sizes) = (CompileTime::of(function, with_weights), sizes(function));
-        Some(move |e: &mut Editor, value: &Value| adjust(e, &mut known, &sizes, value))
+        Some(move |e: &mut Editor, value: &Value| adjust(e, context, &mut known, &sizes, value))
     })
 }
 
@@ -62,11 +63,17 @@ struct Matrix {
     transposed: bool,
 }
 
-fn adjust(e: &mut Editor, known: &mut CompileTime, sizes: &Analyzer, value: &Value) -> Option<Value> {
+fn adjust(
+    e: &mut Editor,
+    context: &Context,
+    known: &mut CompileTime,
+    sizes: &Analyzer,
+    value: &Value,
+) -> Option<Value> {
     let outer = value.as_op("matmul")?;
     [Side::Left, Side::Right].into_iter().find_map(|first| {
         let operands = chain(e, outer, first)?;
-        let better = better_side(e, known, sizes, &operands)?;
+        let better = better_side(e, context, known, sizes, &operands)?;
         if better == first { None } else { multiply(e, known, &operands, better) }
     })
 }
@@ -134,26 +141,57 @@ impl Matrix {
     }
 }
 
-/// Returns the pair to multiply first; `None` if it makes no provable difference.
-fn better_side(e: &Editor, known: &CompileTime, sizes: &Analyzer, operands: &[Matrix; 3]) -> Option<Side> {
-    let [a, b, c] = operands.each_ref().map(|factor| factor.dims(e));
-    let (left, right) = operations(&a?, &b?, &c?)?;
-    match operands.each_ref().map(|factor| known.knows(&factor.operand)) {
-        [true, true, true] => return None,
-        [true, true, _] => return Some(Side::Left),
-        [_, true, true] => return Some(Side::Right),
-        _ => {}
+/// Numbers of multiplications of one order of association.
+struct Cost {
+    /// Those of the pair that is multiplied first.
+    inner: PrimExpr,
+    /// Those of that product with the third operand.
+    outer: PrimExpr,
+}
+
+impl Cost {
+    fn is_at_most(&self, count: u64) -> bool {
+        self.inner.as_int().is_none_or(|inner| inner as u64 <= count)
     }
+
+    /// Returns those at run time.
+    fn at_run_time(&self, is_folded: bool) -> PrimExpr {
+        if is_folded { self.outer.clone() } else { dims::add(&self.inner, &self.outer) }
+    }
+}
+
+/// Maximum number of steps of a kernel for one multiplication.
+const STEPS: u64 = 4;
+
+/// Returns the pair to multiply first; `None` if it makes no provable difference.
+fn better_side(
+    e: &Editor,
+    context: &Context,
+    known: &CompileTime,
+    sizes: &Analyzer,
+    operands: &[Matrix; 3],
+) -> Option<Side> {
+    let [a, b, c] = operands.each_ref().map(|factor| factor.dims(e));
+    let (left, right) = costs(&a?, &b?, &c?)?;
+    let [a, b, c] = operands.each_ref().map(|factor| known.knows(&factor.operand));
+    if a && b && c {
+        return None;
+    }
+    let folded = context.environment.evaluator.max_steps() / STEPS;
+    let (left_folds, right_folds) = (a && b && left.is_at_most(folded), b && c && right.is_at_most(folded));
+    let (left, right) = (left.at_run_time(left_folds), right.at_run_time(right_folds));
     match (sizes.prove_lt(&left, &right), sizes.prove_lt(&right, &left)) {
         (true, _) => Some(Side::Left),
         (_, true) => Some(Side::Right),
+        _ if left_folds => Some(Side::Left),
+        _ if right_folds => Some(Side::Right),
         _ => None,
     }
 }
 
-/// Returns the number of multiplications of `(a b) c` and `a (b c)`; `None` if the two differ, because vectors meet
-/// batches of matrices, or shapes may not broadcast.
-fn operations(a: &[PrimExpr], b: &[PrimExpr], c: &[PrimExpr]) -> Option<(PrimExpr, PrimExpr)> {
+/// Returns the costs of `(a b) c` and `a (b c)`; `None` if the two differ, because vectors meet batches of matrices, or
+/// shapes may not broadcast.
+fn costs(a: &[PrimExpr], b: &[PrimExpr], c: &[PrimExpr]) -> Option<(Cost, Cost)> {
     let vectors = a.len() == 1 || c.len() == 1;
     if b.len() < 2 || vectors && (a.len() > 2 || b.len() > 2 || c.len() > 2) {
         return None;
@@ -170,8 +208,8 @@ fn operations(a: &[PrimExpr], b: &[PrimExpr], c: &[PrimExpr]) -> Option<(PrimExp
     let n = if a.len() == 1 { &one } else { &a[a.len() - 2] };
     let [r, m] = &b[b.len() - 2..] else { return None };
     let k = if c.len() == 1 { &one } else { &c[c.len() - 1] };
-    let left = dims::add(&times(&[&ab, n, r, m]), &times(&[&all, n, m, k]));
-    let right = dims::add(&times(&[&bc, r, m, k]), &times(&[&all, n, r, k]));
+    let left = Cost { inner: times(&[&ab, n, r, m]), outer: times(&[&all, n, m, k]) };
+    let right = Cost { inner: times(&[&bc, r, m, k]), outer: times(&[&all, n, r, k]) };
     Some((left, right))
 }
 
