@@ -53,7 +53,7 @@ fn models_match_onnx_runtime() {
 
 #[test]
 fn compiled_models_match_onnx_runtime() {
-    for name in ["cnn", "encoder"] {
+    for name in ["cnn", "encoder", "segments"] {
         expect(name, &format!("tests/onnx/{name}.onnx"), &[]);
     }
 }

@@ -627,6 +627,32 @@ def declared_sizes():
 
 
 @writes_models
+def segments():
+    """Axes that are read from another place in each segment: padding and concatenation longer than a vector."""
+    nodes, weights, names = [], {}, []
+
+    def add(op, inputs, name, **attributes):
+        names.append(name)
+        nodes.append(h.make_node(op, inputs, [name], **attributes))
+
+    for mode in ["constant", "reflect", "edge", "wrap"]:
+        for data, widths in [("row", [0, 37, 0, 50]), ("x", [1, 33, 0, 5])]:
+            name = f"{data}_{mode}"
+            weights[f"{name}_widths"] = np.array(widths)
+            add("Pad", [data, f"{name}_widths"], name, mode=mode)
+    add("Concat", ["x", "y"], "joined", axis=1)
+    nodes.append(h.make_node("Concat", ["y", "x", "y", "x", "y"], ["five"], axis=1))
+    add("Tanh", ["five"], "tanh")
+    nodes.append(h.make_node("Split", ["x"], ["low", "high"], axis=1, num_outputs=2))
+    nodes.append(h.make_node("Neg", ["high"], ["minus"]))
+    nodes.append(h.make_node("Concat", ["minus", "low"], ["rotated"], axis=1))
+    add("Add", ["rotated", "x"], "rotary")
+    inputs = [("row", FLOAT, ["m", "n"]), ("x", FLOAT, [2, 70]), ("y", FLOAT, [2, 45])]
+    model("segments", nodes, inputs, [(n, FLOAT, None) for n in names], weights, opset=20)
+    record("segments", random(1, 1, 100), random(2, 2, 70), random(3, 2, 45))
+
+
+@writes_models
 def many_sizes():
     """More parts of different dynamic sizes than one kernel concatenates."""
     names = [f"x{at}" for at in range(20)]

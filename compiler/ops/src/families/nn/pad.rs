@@ -95,7 +95,17 @@ fn legalize_pad(cx: &CallContext) -> Result<Legalized, InferError> {
             from.pop();
             return pieces.value(|position| data.at(&[&from[..], &[position]].concat()));
         }
-        let element = data.at(&from);
+        let element = match at.last().zip(data.shape().last()).zip(widths.last()) {
+            // The data are read in vectors, and only the padding by computed indices.
+            Some(((i, size), (before, after))) if mode != "constant" && (*before != 0 || *after != 0) => {
+                let position = dims::offset(i, -before);
+                let inside = position.clone().ge(0i64).and(position.clone().lt(size));
+                let padding = data.at(&from);
+                let last = from.len() - 1;
+                inside.if_then_else(data.at(&[&from[..last], &[position]].concat()), padding)
+            }
+            _ => data.at(&from),
+        };
         let fill = PrimExpr::constant(value, data.dtype());
         let inside = conditions.into_iter().reduce(PrimExpr::and);
         inside.map_or(element.clone(), |inside| inside.if_then_else(element, fill))

@@ -11,8 +11,10 @@ mod pack_operands;
 mod peel_boundary;
 mod row_tiling;
 mod signed_dot_fixup;
+mod slack;
 mod tail_mask;
 mod tile;
+mod unswitch;
 
 use crate::{
     error::Reason,

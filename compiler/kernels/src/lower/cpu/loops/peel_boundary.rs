@@ -4,25 +4,24 @@
 
 use super::{
     nest::{Domain, Nest},
-    tile,
+    slack::Slack,
+    tile, unswitch,
 };
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimKind},
     tir::{Stmt, StmtKind},
 };
 use hammock_loopnest::{
     Stage,
     access::{guarded, is_padded_load},
     conjuncts,
-    index::{Poly, Simplifier},
 };
 
 /// Returns the tile of a nest in two versions: for the interior, and for the boundary.
 pub fn tile(nest: &Nest, at: &Domain) -> Stmt {
     let guarded_tile = || tile::tile(nest, at);
     if !has_padding(nest.stage) {
-        return guarded_tile();
+        return unswitch::tile(nest, at).unwrap_or_else(guarded_tile);
     }
     let mut boundary = Boundary { stage: nest.stage, at, interior: Vec::new() };
     let stage = Stage { value: boundary.drop_implied_guards(&nest.stage.value), ..nest.stage.clone() };
@@ -81,42 +80,14 @@ impl Boundary<'_> {
 
     /// Returns true if a condition holds for all of an interior tile.
     fn holds(&mut self, condition: &PrimExpr) -> bool {
-        let Some(minimum) = excess(condition).and_then(|excess| minimum(&excess, self.stage, self.at)) else {
-            return false;
-        };
-        match minimum.as_constant() {
-            Some(minimum) => minimum >= 0,
+        let Some(slack) = Slack::of(condition, self.stage, self.at) else { return false };
+        let always = slack.always();
+        match always.as_int() {
+            Some(always) => always != 0,
             None => {
-                self.interior.push(minimum.to_expr().ge(PrimExpr::int64(0)));
+                self.interior.push(always);
                 true
             }
         }
     }
-}
-
-/// Returns the slack of an integer comparison, which holds if the slack is not negative.
-fn excess(condition: &PrimExpr) -> Option<Poly> {
-    let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
-    let simplifier = Simplifier::default();
-    let difference = |a: &PrimExpr, b: &PrimExpr| a.dtype().is_int().then(|| &simplifier.poly(a) - &simplifier.poly(b));
-    let one = Poly::constant(1);
-    match op {
-        BinaryOp::Lt => Some(&difference(b, a)? - &one),
-        BinaryOp::Le => difference(b, a),
-        BinaryOp::Gt => Some(&difference(a, b)? - &one),
-        BinaryOp::Ge => difference(a, b),
-        _ => None,
-    }
-}
-
-/// Returns the minimum of an affine value over a tile.
-fn minimum(number: &Poly, stage: &Stage, at: &Domain) -> Option<Poly> {
-    let simplifier = Simplifier::default();
-    stage.axes.iter().zip(&at.position).zip(&at.extents).try_fold(number.clone(), |number, ((axis, first), extent)| {
-        let factor = number.coefficient(&axis.var)?.as_constant()?;
-        let rest = &number - &Poly::atom(axis.var.expr()).scale(factor);
-        let first = simplifier.poly(first);
-        let last = &(&first + &simplifier.poly(extent)) - &Poly::constant(1);
-        Some(&rest + &(if factor < 0 { last } else { first }).scale(factor))
-    })
 }
