@@ -200,11 +200,7 @@ pub fn unvectorized_axes<K: Clone + Eq + Hash>(
     lanes: impl Fn(usize) -> Option<usize>,
 ) -> Option<Vec<SharedAxis<K>>> {
     let mut axes = shared_axes(stages);
-    let is_within = |number: usize, axes: &[SharedAxis<K>]| {
-        let own = stages[number].axes.iter().enumerate();
-        let mut own = own.filter(|(_, axis)| axis.reduce || !axis.is_unit());
-        own.all(|(at, _)| axes.iter().any(|shared| shared.axes[number] == at))
-    };
+    let is_within = |number: usize, axes: &[SharedAxis<K>]| is_within(stages[number], number, axes);
     let needs = |axes: &[SharedAxis<K>], shared: &SharedAxis<K>| {
         let mut all = shared.axes.iter().enumerate();
         all.any(|(number, axis)| lanes(number) == Some(*axis) && !is_within(number, axes))
@@ -214,6 +210,22 @@ pub fn unvectorized_axes<K: Clone + Eq + Hash>(
     }
     let more = (0..stages.len()).any(|number| !is_within(number, &axes));
     (more && !axes.is_empty()).then_some(axes)
+}
+
+/// Returns true if stages have no axes but the ones that all share, and are vectorized along the same one.
+pub fn share_all_axes<K: Clone + Eq + Hash>(
+    stages: &[&StageAccesses<K>],
+    lanes: impl Fn(usize) -> Option<usize>,
+) -> bool {
+    let axes = shared_axes(stages);
+    let is_along = |shared: &SharedAxis<K>| (0..stages.len()).all(|number| lanes(number) == Some(shared.axes[number]));
+    axes.iter().any(is_along) && stages.iter().enumerate().all(|(number, stage)| is_within(stage, number, &axes))
+}
+
+/// Returns true if all axes of a stage are among shared ones.
+fn is_within<K>(stage: &StageAccesses<K>, number: usize, axes: &[SharedAxis<K>]) -> bool {
+    let mut own = stage.axes.iter().enumerate().filter(|(_, axis)| axis.reduce || !axis.is_unit());
+    own.all(|(at, _)| axes.iter().any(|shared| shared.axes[number] == at))
 }
 
 /// Traces an axis of the last stage through buffers into all other stages.

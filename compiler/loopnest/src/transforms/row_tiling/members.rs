@@ -5,7 +5,7 @@ use crate::{
     Part, Stage,
     access::{reduction_vector_axis, store_axis, vector_axis},
     contraction::contraction_columns,
-    row_axes::{SharedAxis, StageAccesses, unvectorized_axes},
+    row_axes::{SharedAxis, StageAccesses, share_all_axes, unvectorized_axes},
 };
 use hammock_ir::tir::Buffer;
 use std::collections::BinaryHeap;
@@ -50,6 +50,11 @@ impl Members {
                     found = Some(Members { parts: numbers.clone(), axes });
                     open.extend(connected(stage, at));
                 }
+                // A stage before these may have axes of its own.
+                None if share_all_axes(&accesses_of(&candidates), |number| candidates[number].lanes) => {
+                    numbers.insert(0, at);
+                    open.extend(connected(stage, at));
+                }
                 None => _ = candidates.remove(0),
             }
         }
@@ -92,6 +97,9 @@ fn row_axes(candidates: &[Candidate]) -> Option<Vec<SharedAxis<Buffer>>> {
     if !candidates.iter().all(|c| as_stored(c) && is_known(c.stage.target())) {
         return None;
     }
-    let stages: Vec<&StageAccesses<Buffer>> = candidates.iter().map(|c| &c.accesses).collect();
-    unvectorized_axes(&stages, |number| candidates[number].lanes)
+    unvectorized_axes(&accesses_of(candidates), |number| candidates[number].lanes)
+}
+
+fn accesses_of<'a>(candidates: &'a [Candidate]) -> Vec<&'a StageAccesses<Buffer>> {
+    candidates.iter().map(|candidate| &candidate.accesses).collect()
 }
