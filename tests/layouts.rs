@@ -345,20 +345,28 @@ fn mixed_precision_programs_compute_nearly_the_same() {
     });
 }
 
-/// Sizes that are not multiples of tiles, padding on all sides, layouts, dynamic batch.
+/// Sizes that are not multiples of tiles, padding on all sides, windows of all sizes, dilation, layouts, dynamic batch.
 #[test]
 fn winograd_convolutions_compute_the_same() {
-    for (shape, channels, out, padding, layouts) in [
-        ([1, 16, 5, 7], 16, 17, "(1, 1)", ""),
-        ([2, 17, 3, 9], 17, 16, "(0, 1, 2, 0)", ""),
-        ([1, 3, 4, 4], 3, 64, "(2, 2)", r#", out_layout="NHWC""#),
-        ([2, 6, 11, 5], 5, 4, "(0, 0)", r#", data_layout="NHWC""#),
-        ([2, 4, 6, 5], 5, 8, "(3, 0, 1, 1)", r#", data_layout="HNWC", out_layout="NWHC""#),
+    for (shape, channels, out, window, more) in [
+        ([1, 16, 5, 7], 16, 17, [3, 3], "padding=(1, 1)"),
+        ([2, 17, 3, 9], 17, 16, [3, 3], "padding=(0, 1, 2, 0)"),
+        ([1, 3, 4, 4], 3, 64, [3, 3], r#"padding=(2, 2), out_layout="NHWC""#),
+        ([2, 6, 11, 5], 5, 4, [3, 3], r#"padding=(0, 0), data_layout="NHWC""#),
+        ([2, 4, 6, 5], 5, 8, [3, 3], r#"padding=(3, 0, 1, 1), data_layout="HNWC", out_layout="NWHC""#),
+        ([1, 16, 15, 22], 16, 7, [3, 3], "padding=(2, 6), dilation=(2, 6)"),
+        ([2, 5, 9, 40], 5, 16, [3, 3], "padding=(0, 1, 2, 13), dilation=(1, 13)"),
+        ([1, 7, 9, 12], 12, 9, [5, 5], r#"padding=2, data_layout="NHWC""#),
+        ([1, 8, 13, 10], 8, 9, [4, 5], "padding=(0, 5, 3, 1), dilation=(2, 3)"),
+        ([1, 8, 9, 13], 8, 16, [2, 4], "padding=(1, 0, 0, 2), dilation=(3, 1)"),
+        ([2, 8, 6, 14], 8, 16, [1, 3], "padding=(0, 1)"),
+        ([1, 8, 14, 5], 8, 16, [5, 1], "padding=(4, 1), dilation=(2, 2)"),
     ] {
-        let batch = if layouts.contains("HNWC") { 1 } else { 0 };
+        let batch = if more.contains("HNWC") { 1 } else { 0 };
         let dims: Vec<String> =
             (0..4).map(|axis| if axis == batch { "n".to_owned() } else { shape[axis].to_string() }).collect();
-        let (dims, weights) = (dims.join(", "), out * channels * 9);
+        let [high, wide] = window;
+        let (dims, weights) = (dims.join(", "), out * channels * high * wide);
         let text = format!(
             r#"
 n = TypeVar("n")
@@ -367,8 +375,8 @@ class Module:
     @R.function
     def main(x: R.Tensor(({dims}), "float32")):
         with R.dataflow():
-            w = R.reshape(R.sin(R.arange(0, {weights}, 1, dtype="float32")), R.shape([{out}, {channels}, 3, 3]))
-            y = R.nn.relu(R.nn.conv2d(x, w, padding={padding}{layouts}))
+            w = R.reshape(R.sin(R.arange(0, {weights}, 1, dtype="float32")), R.shape([{out}, {channels}, {high}, {wide}]))
+            y = R.nn.relu(R.nn.conv2d(x, w, {more}))
             R.output(y)
         return y
 "#

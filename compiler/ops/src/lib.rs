@@ -30,7 +30,7 @@ mod text;
 
 pub use families::linear_algebra::matmul_of_transposed;
 pub use families::manipulate::{inverse as layout_inverse, mapped_shape as layout_shape};
-pub use families::nn::{WINOGRAD_INPUT_TILE, WINOGRAD_OUTPUT_TILE, winograd, winograd_weights};
+pub use families::nn::{WinogradTiles, winograd, winograd_weights};
 pub use hammock_ir::relax::ResultMemory;
 pub use op::{AttrKind, CallContext, Example, InferFn, Lowering, Op, OperandKind, Param, ParamKind, is_absent};
 pub use table::{Table, lookup, ops};

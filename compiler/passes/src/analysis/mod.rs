@@ -3,6 +3,7 @@
 pub mod attributes;
 pub mod compile_time;
 pub mod composite;
+pub mod convolution;
 pub mod functions;
 pub mod memory_plan;
 pub mod op_pattern;

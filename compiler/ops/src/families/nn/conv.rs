@@ -255,7 +255,7 @@ pub fn reduce_axes(channels: &PrimExpr, kernel: &[PrimExpr], spatial: &str) -> V
 }
 
 /// The input channel that output channel `o` reads in step `step` of its group's `size` input channels.
-fn group_channel(o: &PrimExpr, per_group: &PrimExpr, size: &PrimExpr, step: &PrimExpr, groups: i64) -> PrimExpr {
+pub fn group_channel(o: &PrimExpr, per_group: &PrimExpr, size: &PrimExpr, step: &PrimExpr, groups: i64) -> PrimExpr {
     if groups == 1 {
         return step.clone();
     }

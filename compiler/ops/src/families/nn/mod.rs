@@ -19,9 +19,7 @@ pub mod window;
 mod winograd;
 
 pub use conv::{expect_layout, layout};
-pub use winograd::{
-    INPUT_TILE as WINOGRAD_INPUT_TILE, OUTPUT_TILE as WINOGRAD_OUTPUT_TILE, of_weights as winograd_weights, winograd,
-};
+pub use winograd::{Tiles as WinogradTiles, of_weights as winograd_weights, winograd};
 
 use crate::op::Op;
 
