@@ -394,6 +394,50 @@ class Module:
     }
 }
 
+/// Convolutions with elements of the kernel that are never, sometimes or always in the padding: strides, layouts,
+/// dynamic batch, one to three spatial axes.
+#[test]
+fn convolutions_without_padding_compute_the_same() {
+    for (op, shape, weights, more) in [
+        ("conv2d", &[2i64, 3, 7, 5] as &[i64], &[4i64, 3, 3, 3] as &[i64], "padding=6, dilation=6"),
+        ("conv2d", &[1, 3, 7, 5], &[4, 3, 3, 3], "padding=(4, 3, 1, 5), dilation=(4, 3)"),
+        ("conv2d", &[2, 3, 9, 8], &[4, 3, 3, 4], "padding=(5, 9, 4, 2), dilation=(4, 3), strides=(2, 3)"),
+        ("conv2d", &[2, 4, 6, 3], &[4, 3, 2, 2], r#"padding=(7, 0, 0, 9), dilation=(7, 5), data_layout="NHWC""#),
+        ("conv2d", &[2, 3, 4, 6], &[5, 3, 3, 1], r#"padding=(20, 0), dilation=(11, 1), out_layout="HNWC""#),
+        ("conv1d", &[2, 3, 10], &[4, 3, 2], "padding=(8, 0), dilation=8"),
+        ("conv1d", &[2, 3, 10], &[4, 3, 3], "padding=(3, 30), dilation=15, strides=4"),
+        ("conv3d", &[1, 2, 4, 5, 6], &[3, 2, 3, 3, 2], "padding=(4, 2, 1, 4, 0, 9), dilation=(4, 2, 7)"),
+    ] {
+        let list = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let (dims, kernel, count) = (list(&shape[1..]), list(weights), weights.iter().product::<i64>());
+        let text = format!(
+            r#"
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, {dims}), "float32")):
+        with R.dataflow():
+            w = R.reshape(R.sin(R.arange(0, {count}, 1, dtype="float32")), R.shape([{kernel}]))
+            y = R.nn.relu(R.nn.{op}(x, w, {more}))
+            R.output(y)
+        return y
+"#
+        );
+        let args = [tensor(&mut Random(fastrand::Rng::with_seed(7)), shape)];
+        let run = |passes: &str| run(&text, passes, &args).unwrap_or_else(|e| panic!("{passes} {text}{e}"));
+        let direct = run("");
+        let largest = direct[0].iter().copied().fold(0f32, f32::max);
+        assert!(largest > 0.1, "{largest} {text}");
+        for passes in ["TrimConvKernel", "Kn2row", "TrimConvKernel,Kn2row"] {
+            let result = run(passes);
+            assert_eq!(direct[0].len(), result[0].len(), "{text}");
+            let error = direct[0].iter().zip(&result[0]).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max) / largest;
+            assert!(error < 1e-6, "{error} {passes} {text}");
+        }
+    }
+}
+
 /// 16-bit floats are computed in float32: results are as accurate as their dtype allows.
 #[test]
 fn winograd_convolutions_of_16_bit_floats_compute_nearly_the_same() {

@@ -6,6 +6,7 @@ use hammock_ir::{
 };
 use hammock_ops::{WinogradTiles, layout::Layout};
 use hammock_target::assumed_machine::L2_SET_STRIDE;
+use std::ops::Range;
 
 /// Cost of moving or transforming one element of data or results, and of reading one weight from memory, in
 /// multiplications of 9 ps. By Winograd's algorithm, a convolution with 64 channels of 56x56 elements takes 0.4 of the
@@ -13,16 +14,22 @@ use hammock_target::assumed_machine::L2_SET_STRIDE;
 /// transform, or there are more weights than data.
 const ELEMENT_COST: i64 = 25;
 const WEIGHT_COST: i64 = 20;
+/// Cost of a call of a kernel, in multiplications: about a microsecond.
+const CALL_COST: i64 = 100_000;
 /// The parts of the transformed data alias in the L2 cache if their stride is a multiple of this, because they map to
 /// two sets: the transform takes three times as long, e.g. for 128x128 elements of 32 channels.
 const ALIASING_STRIDE: i64 = L2_SET_STRIDE / 2;
 
-/// A call of a convolution of floats without blocked layouts.
+/// An element of a kernel, with the results along each spatial axis for which it is inside the data.
+pub type Tap = Vec<(i64, Range<i64>)>;
+
+/// A call of a convolution without blocked layouts.
 pub struct Convolution {
     pub data: Operand,
     pub weights: Operand,
-    /// Letters of the primal axes, as `NCHW`.
+    /// Letters of the data's primal axes, as `NCHW`, and of the kernel's, as `OIHW`.
     pub primal: &'static str,
+    pub kernel_primal: &'static str,
     pub data_layout: Layout,
     pub kernel_layout: Layout,
     pub out_layout: Layout,
@@ -71,6 +78,7 @@ impl Convolution {
             data: data.clone(),
             weights: weights.clone(),
             primal,
+            kernel_primal,
             out_layout: layout_of("out_layout", primal).unwrap_or_else(|| data_layout.clone()),
             data_layout,
             kernel_layout,
@@ -88,9 +96,7 @@ impl Convolution {
         let positions: Vec<i64> =
             (0..primal.len() - 2).map(|axis| convolution.positions(axis)).collect::<Option<_>>()?;
         convolution.results.extend(positions.into_iter().map(PrimExpr::from));
-        let is_float = operand_dtype.is_float() || operand_dtype.is_bfloat16();
-        let fits = is_float && (dtype == operand_dtype || dtype == DType::FLOAT32);
-        (fits && data_ty.vdevice.is_none()).then_some(convolution)
+        data_ty.vdevice.is_none().then_some(convolution)
     }
 
     /// Number of the window's elements along a spatial axis.
@@ -113,6 +119,53 @@ impl Convolution {
         let reach = self.dilation[axis].checked_mul(self.taps(axis)? - 1)?;
         let room = self.size(axis)?.checked_add(self.before[axis])?.checked_add(self.after[axis])? - reach - 1;
         (room >= 0).then(|| room / self.strides[axis] + 1)
+    }
+
+    /// Returns the results along a spatial axis for which an element of the window is inside the data.
+    pub fn inside(&self, axis: usize, tap: i64) -> Option<Range<i64>> {
+        let (stride, count) = (self.strides[axis], self.results[axis + 2].as_int()?);
+        // Result `i` reads `i * stride + offset`.
+        let offset = tap.checked_mul(self.dilation[axis])?.checked_sub(self.before[axis])?;
+        let first_from = |bound: i64| (bound.saturating_sub(offset).max(0) as u64).div_ceil(stride as u64) as i64;
+        let (first, end) = (first_from(0).min(count), first_from(self.size(axis)?).min(count));
+        Some(first..end.max(first))
+    }
+
+    /// Returns the elements of the kernel that are inside the data for some results, those with most results first, if
+    /// their results can be computed by matmuls and summed.
+    pub fn inside_taps(&self) -> Option<Vec<Tap>> {
+        if self.groups != 1 || !self.has_floats() || !self.operand_dtype.is_scalar() {
+            return None;
+        }
+        let mut taps: Vec<Tap> = vec![Vec::new()];
+        for axis in 0..self.rank() {
+            let along: Vec<(i64, Range<i64>)> =
+                (0..self.taps(axis)?).map(|tap| Some((tap, self.inside(axis, tap)?))).collect::<Option<_>>()?;
+            let along: Vec<_> = along.into_iter().filter(|(_, results)| !results.is_empty()).collect();
+            let with = |tap: &Tap| along.iter().map(|one| [&tap[..], &[one.clone()]].concat()).collect::<Vec<_>>();
+            taps = taps.iter().flat_map(with).collect();
+        }
+        taps.sort_by_key(|tap| -area(tap));
+        (!taps.is_empty()).then_some(taps)
+    }
+
+    /// Multiplications of one matmul for each element of the kernel, with the cost of moving data and results; `None`
+    /// if that does not apply.
+    pub fn kn2row_cost(&self) -> Option<i64> {
+        let [batch, into, from] = [&self.results[0], &self.sizes[1], &self.results[1]].map(extent);
+        let taps = self.inside_taps()?;
+        let costs = taps.iter().map(|tap| {
+            let positions = area(tap).saturating_mul(batch);
+            let moved = product([positions, into.saturating_add(from), ELEMENT_COST]);
+            product([positions, into, from]).saturating_add(moved).saturating_add(CALL_COST)
+        });
+        Some(costs.fold(0, i64::saturating_add))
+    }
+
+    /// Returns true if operands are floats of one dtype, and results are of the same or in float32.
+    fn has_floats(&self) -> bool {
+        let is_float = self.operand_dtype.is_float() || self.operand_dtype.is_bfloat16();
+        is_float && (self.dtype == self.operand_dtype || self.dtype == DType::FLOAT32)
     }
 
     /// Multiplications of the definition.
@@ -142,9 +195,14 @@ impl Convolution {
         }
         let axis = |axis: usize| WinogradTiles::of(self.taps(axis)?, self.dilation[axis]);
         let tiles = [axis(0)?, axis(1)?];
-        let is_float = self.operand_dtype == DType::FLOAT32 || self.operand_dtype.bits == 16;
+        let is_float = self.has_floats() && matches!(self.operand_dtype.bits, 16 | 32);
         (self.groups == 1 && is_float && tiles.iter().any(|tiles| tiles.window > 1)).then_some(tiles)
     }
+}
+
+/// Returns the number of results for which an element of the kernel is inside the data.
+fn area(tap: &Tap) -> i64 {
+    product(tap.iter().map(|(_, results)| results.end - results.start))
 }
 
 /// Returns the result's dtype.

@@ -12,12 +12,14 @@ pub mod expand_tuple_arguments;
 pub mod fast_math_transform;
 pub mod fold_batchnorm_to_conv2d;
 pub mod inline_private_functions;
+pub mod kn2row;
 pub mod lambda_lift;
 pub mod normalize;
 pub mod remove_unused_outputs;
 pub mod remove_unused_parameters;
 pub mod reorder_take_after_matmul;
 pub mod topological_sort;
+pub mod trim_conv_kernel;
 pub mod winograd;
 
 use crate::{OptionKind, PassOption};
