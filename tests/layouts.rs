@@ -361,6 +361,8 @@ fn winograd_convolutions_compute_the_same() {
         ([1, 8, 9, 13], 8, 16, [2, 4], "padding=(1, 0, 0, 2), dilation=(3, 1)"),
         ([2, 8, 6, 14], 8, 16, [1, 3], "padding=(0, 1)"),
         ([1, 8, 14, 5], 8, 16, [5, 1], "padding=(4, 1), dilation=(2, 2)"),
+        ([1, 12, 9, 7], 4, 18, [3, 3], "padding=1, groups=3"),
+        ([2, 8, 9, 10], 4, 32, [3, 5], "padding=(2, 2), dilation=(2, 1), groups=2"),
     ] {
         let batch = if more.contains("HNWC") { 1 } else { 0 };
         let dims: Vec<String> =

@@ -1,5 +1,5 @@
 # opt: Winograd{cheaper=true}
-# Weights that are arguments, strides, groups, large kernels, other dtypes, dynamic sizes, few channels,
+# Weights that are arguments, strides, large kernels, other dtypes, dynamic sizes, few channels,
 # and more weights than data.
 n = TypeVar("n")
 @I.ir_module
@@ -11,7 +11,7 @@ class Module:
             a = R.nn.conv2d(x, w, padding=1)
             b = R.nn.conv2d(x, known, padding=1, strides=2)
             c = R.nn.conv2d(x, R.ones((64, 64, 1, 1), "float32"))
-            d = R.nn.conv2d(x, R.ones((64, 32, 3, 3), "float32"), padding=1, groups=2)
+            d = R.nn.conv2d(x, R.ones((64, 1, 3, 3), "float32"), padding=1, groups=64)
             e = R.nn.conv2d(x, R.ones((64, 64, 1, 7), "float32"))
             f = R.nn.conv2d(double, R.ones((64, 64, 3, 3), "float64"), padding=1)
             g = R.nn.conv2d(any, known, padding=1)

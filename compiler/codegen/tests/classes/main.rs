@@ -121,6 +121,38 @@ fn convolutions() {
     }
 }
 
+/// Convolutions of several groups with several channels each, some with weights in blocks of channels.
+#[test]
+fn grouped_convolutions() {
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let pick = |case: &mut Case, sizes: &[i64]| *case.rng.pick(sizes);
+        let (groups, own) = (pick(&mut case, &[2, 3]), pick(&mut case, &[3, 4, 7, 16, 32, 64]));
+        let (inputs, taps) = (pick(&mut case, &[1, 2, 8]), pick(&mut case, &[1, 3]));
+        case.axes.push(("o".to_owned(), groups * own, false, false));
+        case.axis("w", &[1, 5, 14, 28], false);
+        case.axes.push(("c".to_owned(), inputs, true, false));
+        case.axes.push(("r".to_owned(), taps, true, false));
+        case.axes[1].3 = false;
+        let size = |value: i64| Size { text: value.to_string(), value };
+        let channel = (format!("vo // {own} * {inputs} + vc"), size(groups * inputs));
+        let position = ("vw + vr".to_owned(), size(case.axes[1].1 + taps - 1));
+        let last = case.rng.chance(50);
+        case.inputs.push(if last { vec![position, channel] } else { vec![channel, position] });
+        let shuffled = case.rng.chance(50);
+        let mut weights = case.over(&["r", "c", "o"], shuffled);
+        if case.rng.chance(30) {
+            case.divide(&mut weights, "o");
+        }
+        case.inputs.push(weights);
+        let result = case.over(if last { &["w", "o"] } else { &["o", "w"] }, false);
+        let value = format!("{{y}} + {} * {}", case.load(0), case.load(1));
+        let dtype = case.dtype();
+        let text = case.text(dtype, &result, Some("0"), &value);
+        case.check(dtype, &text);
+    }
+}
+
 #[test]
 fn reductions() {
     for seed in seeds() {

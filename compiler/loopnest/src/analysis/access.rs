@@ -148,7 +148,13 @@ pub fn block_size(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let block = divisor_of(var, BinaryOp::FloorMod, last).filter(|_| buffer.strides.is_empty())?;
-    let is_block = |index: &PrimExpr| divisor_of(var, BinaryOp::FloorDiv, index) == Some(block);
+    let is_quotient = |index: &PrimExpr| divisor_of(var, BinaryOp::FloorDiv, index) == Some(block);
+    // Blocks of several groups are in one dimension: `group * 2 + channel // 64`.
+    let is_block = |index: &PrimExpr| match index.kind() {
+        PrimKind::Binary(BinaryOp::Add, a, b) if a.uses(var) => is_quotient(a) && !b.uses(var),
+        PrimKind::Binary(BinaryOp::Add, a, b) => is_quotient(b) && !a.uses(var),
+        _ => is_quotient(index),
+    };
     rest.iter().all(|index| !index.uses(var) || is_block(index)).then_some(block)
 }
 

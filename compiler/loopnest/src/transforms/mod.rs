@@ -16,6 +16,7 @@ mod polyphase_layout;
 mod precompute_tables;
 mod remove_zero_insertion;
 pub mod row_tiling;
+mod split_group_axes;
 mod split_reductions;
 
 use super::{Kernel, Machine, Part, Stage, consumers::single_consumer};
@@ -47,6 +48,7 @@ pub(super) struct Scope<'a> {
 pub static TRANSFORMS: &[&Transform] = &[
     &fuse::TRANSFORM,
     &remove_zero_insertion::TRANSFORM,
+    &split_group_axes::TRANSFORM,
     &hoist_upcast::TRANSFORM,
     &polyphase_layout::TRANSFORM,
     &pad_leading_dim::TRANSFORM,

@@ -196,7 +196,7 @@ impl Convolution {
         let axis = |axis: usize| WinogradTiles::of(self.taps(axis)?, self.dilation[axis]);
         let tiles = [axis(0)?, axis(1)?];
         let is_float = self.has_floats() && matches!(self.operand_dtype.bits, 16 | 32);
-        (self.groups == 1 && is_float && tiles.iter().any(|tiles| tiles.window > 1)).then_some(tiles)
+        (is_float && tiles.iter().any(|tiles| tiles.window > 1)).then_some(tiles)
     }
 }
 

@@ -16,7 +16,7 @@ use hammock_loopnest::{
         reduction_vector_axis, size, spatial, store_axis, vector_axis,
     },
     contraction::{row_axis, vector_operand},
-    index::same_expr,
+    index::{Simplifier, same_expr},
     row_tiling::{Rows, SharedCopy},
 };
 
@@ -331,7 +331,7 @@ pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<(Buffer, PackedLa
             streamed_operand(stage, ctx).and_then(|(axis, lanes, factor)| Some((axis, lanes, largest_load(factor)?)))?
         }
     };
-    let (buffer, dim) = whole_dimension(stage, load, axis)?;
+    let (buffer, dim) = whole_dimension(stage, load, axis).or_else(|| dimension_of_groups(stage, load, axis, block))?;
     Some((buffer, PackedLayout { dim, block, groups: None }))
 }
 
@@ -360,6 +360,21 @@ pub fn whole_dimension(stage: &Stage, load: &PrimExpr, axis: usize) -> Option<(B
     let (dim, None) = (along.next()?, along.next()) else { return None };
     let whole = indices[dim].as_var() == Some(&axis.var) && same_expr(&axis.extent, &buffer.shape[dim]);
     whole.then(|| (buffer.clone(), dim))
+}
+
+/// Returns the buffer of a load, and the dimension that an axis and one of groups traverse completely, if blocks do not
+/// cross the boundaries of groups.
+fn dimension_of_groups(stage: &Stage, load: &PrimExpr, axis: usize, block: i64) -> Option<(Buffer, usize)> {
+    let (group, axis) = (&stage.axes[axis.checked_sub(1)?], &stage.axes[axis]);
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
+    let mut along = (0..indices.len()).filter(|at| indices[*at].uses(&axis.var) || indices[*at].uses(&group.var));
+    let (dim, None) = (along.next()?, along.next()) else { return None };
+    let (groups, size) = (group.extent.as_int()?, axis.extent.as_int().filter(|size| size % block == 0)?);
+    let position = group.var.expr() * PrimExpr::int64(size) + axis.var.expr();
+    let simplifier = Simplifier::default();
+    let is_position = simplifier.poly(&position) == simplifier.poly(&indices[dim]);
+    let is_whole = buffer.shape[dim].as_int() == groups.checked_mul(size);
+    (is_position && is_whole).then(|| (buffer.clone(), dim))
 }
 
 /// Returns an operand that streams from memory for few rows, with its vectorized axis and the number of results that

@@ -102,12 +102,19 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     let (others, row) = result.split_at(if alone { 2 } else { result.len() - 1 });
     let last = (count(row.iter()) / step.unwrap_or(1)).max(1);
     let others = count(others.iter()).saturating_mul(each.max(1)).saturating_mul(step.unwrap_or(1));
-    // adjacent channels of several groups read different data, contiguous only if each group reads one channel
+    // adjacent channels of several groups read different data, contiguous only if each group reads one channel; those of
+    // one group are vectorized if there are several
     let inputs = kernel_layout.find('I').and_then(|at| kernel[at].as_int())?;
     let inputs = if is_transposed { inputs / groups.max(1) } else { inputs };
     let of_groups = groups > 1 && (inputs > 1 || !layout("data_layout")?.ends_with('C'));
-    let across = channels && (!kernel_layout.ends_with('O') || of_groups);
-    let lanes = if across { last * VECTOR_WIDTH } else { (last + VECTOR_WIDTH - 1) / VECTOR_WIDTH * VECTOR_WIDTH };
+    let own = last / groups.max(1);
+    let across = channels && (!kernel_layout.ends_with('O') || of_groups && (is_transposed || own < VECTOR_WIDTH));
+    let whole = |elements: i64| (elements + VECTOR_WIDTH - 1) / VECTOR_WIDTH * VECTOR_WIDTH;
+    let lanes = match across {
+        true => last * VECTOR_WIDTH,
+        false if channels && of_groups => whole(own) * groups,
+        false => whole(last),
+    };
     let left_over = others.saturating_mul(lanes - last);
     let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;
     // data read by few output channels is not worth a copy
