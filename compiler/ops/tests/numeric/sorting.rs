@@ -4,6 +4,7 @@ use crate::{
     run::{Attrs, run, run_static, run1},
     values::*,
 };
+use half::f16;
 use hammock_ir::{DType, Tensor};
 use hammock_runtime::Element;
 use std::cmp::Ordering;
@@ -119,6 +120,71 @@ fn finds_the_largest() {
     assert_eq!(elements(&only), [1., 2.]);
     let only = run1("topk", &[(&x).into()], &[("k", 2i64.into()), ("ret_type", "values".into())]);
     assert_eq!(elements(&only), [3., 2.]);
+}
+
+/// The top `k` of each line along an axis, and their positions.
+fn check_top(x: &Tensor, k: i64, axis: usize, largest: bool) {
+    let attrs: Attrs = &[("k", k.into()), ("axis", (axis as i64).into()), ("largest", largest.into())];
+    let result = run("topk", &[x.into()], attrs);
+    let shape = x.shape();
+    let sizes = |range: &[i64]| range.iter().product::<i64>() as usize;
+    let (outer, length, inner) = (sizes(&shape[..axis]), shape[axis] as usize, sizes(&shape[axis + 1..]));
+    let (all, values, places) = (elements(x), elements(&result[0]), elements(&result[1]));
+    for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
+        let line: Vec<f64> = (0..length).map(|j| all[(o * length + j) * inner + i]).collect();
+        for (rank, p) in positions(&line, largest).into_iter().take(k as usize).enumerate() {
+            let at = (o * k as usize + rank) * inner + i;
+            let place = places[at] as usize;
+            assert_eq!(place, p, "{} {shape:?} along {axis}: rank {rank} of {k}, largest {largest}", x.dtype());
+            assert_eq!(order(values[at], line[p]), Ordering::Equal);
+        }
+    }
+}
+
+/// A large `k` of a long line is selected by a reservoir, which is sorted several times: most often if every element
+/// is better than those before it, and at the end of the line if its length is its size.
+#[test]
+fn selects_from_long_lines() {
+    let (n, k) = (3003i64, 100);
+    let ascending: Vec<f32> = (0..n).map(|j| j as f32).collect();
+    for line in [ascending.clone(), ascending.iter().rev().copied().collect(), vec![2.0; n as usize]] {
+        for largest in [true, false] {
+            check_top(&tensor(&[n], &line), k, 0, largest);
+        }
+    }
+    for (n, k) in [(1100i64, 65i64), (2000, 300), (1424, 100), (4096, 1000)] {
+        check_top(&rough(&[2, n], n as u64), k, 1, true);
+        check_top(&rough(&[2, n], n as u64), k, 1, false);
+    }
+    let with_infinities: Vec<f32> = (0..n)
+        .map(|j| [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.0, j as f32][(j * 7 % 6) as usize])
+        .collect();
+    check_top(&tensor(&[n], &with_infinities), 900, 0, true);
+    check_top(&tensor(&[n], &with_infinities), 900, 0, false);
+    let numbers = |j: i64| j * 7919 % 4001 - 2000;
+    check_top(&tensor(&[n], &(0..n).map(|j| numbers(j) as i8).collect::<Vec<_>>()), k, 0, true);
+    check_top(&tensor(&[n], &(0..n).map(|j| numbers(j) * 3_000_000_000).collect::<Vec<_>>()), k, 0, false);
+    check_top(&tensor(&[n], &(0..n).map(|j| numbers(j) as f64 / 7.0).collect::<Vec<_>>()), k, 0, true);
+    check_top(&tensor(&[n, 2], &(0..2 * n).map(|j| numbers(j) as i32).collect::<Vec<_>>()), k, 0, true);
+}
+
+/// A small `k` along another axis than the last, or of many short lines, is selected in vector lanes.
+#[test]
+fn selects_in_lanes() {
+    for shape in [[3i64, 20, 16], [2, 33, 19], [1, 5, 40], [20, 3, 8]] {
+        let x = rough(&shape, 5);
+        for (axis, k) in [(1, 1i64), (1, 3), (0, 1), (2, 4), (2, 8)] {
+            check_top(&x, k, axis, false);
+            check_top(&x, k, axis, true);
+        }
+    }
+    let numbers = |j: i64| j * 7919 % 41 - 20;
+    check_top(&tensor(&[30, 18], &(0..540).map(|j| numbers(j) as i8).collect::<Vec<_>>()), 7, 0, true);
+    check_top(&tensor(&[30, 18], &(0..540).map(numbers).collect::<Vec<_>>()), 7, 1, true);
+    check_top(&tensor(&[30, 18], &(0..540).map(|j| numbers(j) as u16).collect::<Vec<_>>()), 30, 0, false);
+    check_top(&tensor(&[30, 18], &(0..540).map(|j| numbers(j) as f64 / 7.0).collect::<Vec<_>>()), 5, 0, true);
+    let short = (0..540).map(|j| f16::from_f32(if j % 11 == 0 { f32::NAN } else { numbers(j) as f32 / 4.0 }));
+    check_top(&tensor(&[30, 18], &short.collect::<Vec<_>>()), 5, 0, true);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! passes.
 
 use super::{
-    Order,
+    Order, from_line,
     radix::{self, Radix},
 };
 use crate::{
@@ -43,9 +43,10 @@ impl Sorted {
         let few = length.as_int().is_some_and(|length| length <= i64::from(i32::MAX));
         let position = positions.unwrap_or(if few { DType::INT32 } else { DType::INT64 });
         let positions = positions.map(|dtype| b.temp("sorted_at", shape, dtype));
-        let radix = Radix { x, axis, order, length: &length };
         b.block("sort", &lines, |line| {
-            radix.line(line, position, |j, element, slot| {
+            let element = &|j: &PrimExpr| x.at(&from_line(line, j, axis));
+            let all = &length;
+            Radix { element, order, length: all, capacity: all, stored: all, position }.sort(|j, element, slot| {
                 let to = [line, std::slice::from_ref(j)].concat();
                 let slots = positions.iter().map(|buffer| Stmt::store(buffer, to.clone(), slot.clone()));
                 Stmt::seq([Stmt::store(&values, to.clone(), element)].into_iter().chain(slots))
@@ -97,8 +98,7 @@ impl Sorted {
 
     fn fill(&self, x: &Input, axis: usize, line: &[PrimExpr], length: &PrimExpr) -> Stmt {
         let j = Var::int64("j");
-        let mut from = line.to_vec();
-        from.insert(axis, j.expr());
+        let from = from_line(line, &j.expr(), axis);
         let to = [line, &[0i64.into(), j.expr()]].concat();
         let position = |b: &Buffer| Stmt::store(b, to.clone(), j.expr().cast(b.dtype));
         let stores = [Stmt::store(&self.values, to.clone(), x.at(&from))].into_iter();

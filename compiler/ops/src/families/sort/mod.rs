@@ -1,14 +1,18 @@
 //! Sorting and searching.
 //!
 //! Sorting is stable and orders NaN after every number: last in ascending order, first in descending. Lines along the
-//! axis are sorted separately, long ones by radix sort and short ones by merge sort (see [`merge`]); a small top-k is
-//! found by insertion instead (see [`topk`]).
+//! axis are sorted separately, long ones by radix sort and short ones by merge sort (see [`merge`]); a top-k of a longer
+//! line is selected instead (see [`topk`]).
 
 mod bucketize;
+mod insertion;
+mod lanes;
 mod merge;
 mod order;
 mod radix;
+mod reservoir;
 mod topk;
+mod vectors;
 
 use crate::{
     CallContext,
@@ -87,4 +91,9 @@ fn check_axis(cx: &CallContext, param: &str) -> Result<(), InferError> {
 /// An index with the sorted axis last, as in the lines of [`Sorted`].
 pub fn to_line(i: &[PrimExpr], axis: usize) -> Vec<PrimExpr> {
     [&i[..axis], &i[axis + 1..], &i[axis..=axis]].concat()
+}
+
+/// The index of element `j` of a line: the inverse of [`to_line`].
+fn from_line(line: &[PrimExpr], j: &PrimExpr, axis: usize) -> Vec<PrimExpr> {
+    [&line[..axis], std::slice::from_ref(j), &line[axis..]].concat()
 }

@@ -19,15 +19,13 @@ impl Order {
 
     /// The condition that `a` precedes `b` strictly.
     pub fn before(self, a: PrimExpr, b: PrimExpr) -> PrimExpr {
-        let (high, low) = match self {
-            Order::Ascending => (b.clone(), a.clone()),
-            Order::Descending => (a.clone(), b.clone()),
-        };
-        let plain = low.clone().lt(high.clone());
-        if !a.dtype().is_floating() {
-            return plain;
+        let is_nan = |e: &PrimExpr| PrimExpr::intrin("isnan", vec![e.clone()], DType::BOOL);
+        // Of NaN tests, those of `b` remain: it is the operand that loops over elements do not change.
+        match (self, a.dtype().is_floating()) {
+            (Order::Ascending, false) => a.lt(b),
+            (Order::Descending, false) => b.lt(a),
+            (Order::Ascending, true) => a.clone().lt(b.clone()).or(is_nan(&b).and(is_nan(&a).not())),
+            (Order::Descending, true) => a.le(b.clone()).not().and(is_nan(&b).not()),
         }
-        let is_nan = |e: PrimExpr| PrimExpr::intrin("isnan", vec![e], DType::BOOL);
-        plain.or(is_nan(high).and(is_nan(low).not()))
     }
 }

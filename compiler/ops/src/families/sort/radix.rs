@@ -5,10 +5,7 @@
 //! for all elements are skipped.
 
 use super::Order;
-use crate::legalize::{
-    Input,
-    loops::{Cell, each, in_order, when},
-};
+use crate::legalize::loops::{Cell, each, in_order, when};
 use hammock_ir::{
     DType, PrimExpr,
     tir::{Buffer, Stmt, StmtKind},
@@ -23,36 +20,31 @@ pub const MIN_RADIX_LENGTH: i64 = 128;
 
 /// The radix sort of a line.
 pub struct Radix<'a> {
-    /// Input.
-    pub x: &'a Input,
-    /// Sorted axis.
-    pub axis: usize,
+    /// The element at a position.
+    pub element: &'a dyn Fn(&PrimExpr) -> PrimExpr,
     /// Order.
     pub order: Order,
     /// Number of elements.
     pub length: &'a PrimExpr,
+    /// Upper bound of the number of elements, which is known when memory is allocated.
+    pub capacity: &'a PrimExpr,
+    /// Number of elements of the sorted line that are stored.
+    pub stored: &'a PrimExpr,
+    /// The dtype of positions.
+    pub position: DType,
 }
 
 impl Radix<'_> {
     /// Sorts a line: `put` stores an element and its original position at an index of the sorted line.
-    pub fn line(
-        &self,
-        line: &[PrimExpr],
-        position: DType,
-        put: impl FnOnce(&PrimExpr, PrimExpr, PrimExpr) -> Stmt,
-    ) -> Stmt {
-        let at = |j: &PrimExpr| {
-            let mut at = line.to_vec();
-            at.insert(self.axis, j.clone());
-            self.x.at(&at)
-        };
-        let (dtype, bits) = key_type(self.x.dtype());
-        let both = vec![2i64.into(), self.length.clone()];
+    pub fn sort(&self, put: impl FnOnce(&PrimExpr, PrimExpr, PrimExpr) -> Stmt) -> Stmt {
+        let (at, position) = (self.element, self.position);
+        let zero = || PrimExpr::int64(0);
+        let (dtype, bits) = key_type(at(&zero()).dtype());
+        let both = vec![2i64.into(), self.capacity.clone()];
         let [keys, slots] =
             [("keys", dtype), ("places", position)].map(|(name, dtype)| Buffer::new(name, both.clone(), dtype));
         let counts = Buffer::scoped("counts", vec![(bits / BITS).into(), DIGITS.into()], position, "local");
         let half = Cell::new("half", DType::INT64);
-        let zero = || PrimExpr::int64(0);
         let alloc = |buffer: &Buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default()));
         let load = |buffer: &Buffer, half: PrimExpr, j: &PrimExpr| PrimExpr::load(buffer, vec![half, j.clone()]);
         let count = |d: &PrimExpr, key: PrimExpr| vec![d.clone(), digit(key, d)];
@@ -91,7 +83,7 @@ impl Radix<'_> {
             let differs = first.cast(DType::INT64).ne(self.length.clone());
             when(differs, in_order([starts, moves, half.set(PrimExpr::int64(1) - half.get())]))
         });
-        let done = each("j", self.length.clone(), |j| {
+        let done = each("j", self.stored.clone(), |j| {
             let slot = load(&slots, half.get(), j);
             put(j, at(&slot.clone().cast(DType::INT64)), slot)
         });

@@ -1,55 +1,24 @@
 //! The largest or smallest elements.
 //!
-//! A small `k` takes one pass that maintains the best elements so far in order: elements that are no better than the
-//! last of them cost one vectorized comparison. A large `k` takes a prefix of the sorted line. `k = 1` is an
-//! arg-reduction.
+//! A small `k` takes one pass that maintains the best elements so far in order (see [`super::insertion`]). A large `k`
+//! of a longer line takes one that collects candidates (see [`super::reservoir`]), any other a prefix of the sorted
+//! line. `k = 1` is an arg-reduction.
 
-use super::{Order, Sorted, check_axis, index_dtype, to_line};
+use super::{
+    Order, Sorted, check_axis, index_dtype,
+    insertion::{Insertion, MAX_INSERTED},
+    lanes::{self, LaneSelection},
+    reservoir::{Reservoir, is_selective},
+    to_line,
+};
 use crate::{
-    CallContext, dims,
+    CallContext,
     families::reduce::wins,
-    legalize::{
-        Builder, Input, Legalized,
-        loops::{Cell, each, in_order, when},
-        lowest,
-    },
+    legalize::{Builder, Input, Legalized, lowest},
     op::{AttrKind, Op},
     rules::Inferred,
 };
-use hammock_ir::{
-    DType, PrimExpr, TensorShape, TensorType, Type,
-    prim::Var,
-    relax::InferError,
-    tir::{Buffer, ForKind, Stmt, StmtKind},
-};
-
-/// Maximum `k` for insertion, which moves half of the elements for each improvement.
-const MAX_INSERTED: i64 = 64;
-
-/// Number of elements compared at once with the worst of the best.
-const LANES: i64 = 16;
-
-/// A statement under a condition, or under a condition that holds in any lane.
-fn when_any(always: PrimExpr, holds: impl FnOnce(&PrimExpr) -> PrimExpr, then: Stmt) -> Stmt {
-    let lanes = Buffer::scoped("enters", vec![LANES.into()], DType::INT32, "local");
-    let any = Cell::new("any", DType::INT32);
-    let in_lanes = |count: i64, f: &dyn Fn(&PrimExpr) -> PrimExpr| {
-        let lane = Var::int64("lane");
-        let store = Stmt::store(&lanes, vec![lane.expr()], f(&lane.expr()));
-        Stmt::for_kind(lane, count.into(), ForKind::Vectorized, store)
-    };
-    let one = |lane: PrimExpr| PrimExpr::load(&lanes, vec![lane]);
-    let lane = Var::int64("lane");
-    let choice = holds(&lane.expr()).select(PrimExpr::int32(1), PrimExpr::int32(0));
-    let compare = Stmt::store(&lanes, vec![lane.expr()], choice);
-    let compare = Stmt::for_kind(lane, LANES.into(), ForKind::Vectorized, compare);
-    let halves = std::iter::successors(Some(LANES / 2), |half| (*half > 1).then_some(half / 2));
-    let joined = halves.map(|half| in_lanes(half, &|lane| one(lane.clone()).max(one(lane + PrimExpr::int64(half)))));
-    let alloc = Stmt::new(StmtKind::Alloc(lanes.clone(), Default::default()));
-    let looked = in_order([alloc, compare].into_iter().chain(joined).chain([any.set(one(0i64.into()))]));
-    let test = when(always.not(), looked);
-    in_order(any.declare(PrimExpr::int32(1)).into_iter().chain([test, when(any.get().gt(0i32), then)]))
-}
+use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, Type, relax::InferError, tir::Buffer};
 
 /// `topk`
 pub fn topk() -> Op {
@@ -112,12 +81,16 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let positions = positions.then(|| b.output("topk_indices")).transpose()?;
     let dtype = positions.as_ref().map_or(DType::INT32, |p| index_dtype(p.dtype));
     if k == 1 && order == Order::Descending && (x.dtype().is_floating() || x.dtype().is_integer()) {
-        let best = TopK::argmax(&mut b, &x, axis);
+        let best = Best::argmax(&mut b, &x, axis);
         values.iter().for_each(|out| b.compute(out, |i| PrimExpr::load(&best.values, i.to_vec())));
         let position = |out: &Buffer, i: &[PrimExpr]| PrimExpr::load(&best.positions, i.to_vec()).cast(out.dtype);
         positions.iter().for_each(|out| b.compute(out, |i| position(out, i)));
-    } else if (1..=MAX_INSERTED).contains(&k) {
-        let best = TopK::of(&mut b, &x, axis, order, k, dtype);
+    } else if let Some(lane_axis) = lanes::axis(x.shape(), axis, x.dtype(), k) {
+        let lanes =
+            LaneSelection { x: &x, axis, lane_axis, order, k, values: values.as_ref(), positions: positions.as_ref() };
+        lanes.select(&mut b);
+    } else if (1..=MAX_INSERTED).contains(&k) || k > 0 && is_selective(&x.shape()[axis], k) {
+        let best = Best::of(&mut b, &x, axis, order, k, dtype);
         let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
         values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
         positions.iter().for_each(|out| b.compute(out, |i| place(&best.positions, i).cast(out.dtype)));
@@ -130,18 +103,20 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
 }
 
 /// The best elements of each line, in order.
-struct TopK {
-    values: Buffer,
-    positions: Buffer,
+pub struct Best {
+    /// The elements: one line after the other.
+    pub values: Buffer,
+    /// Their positions in the line.
+    pub positions: Buffer,
 }
 
-impl TopK {
+impl Best {
     /// The maximum of each line and its position, for `k = 1`: a vectorized arg-reduction, as in `argmax`.
     fn argmax(b: &mut Builder, x: &Input, axis: usize) -> Self {
         let mut shape = x.shape().to_vec();
         let length = std::mem::replace(&mut shape[axis], 1i64.into());
         let values = b.temp("best", shape.clone(), x.dtype());
-        let best = TopK { values, positions: b.temp("best_at", shape, DType::INT64) };
+        let best = Best { values, positions: b.temp("best_at", shape, DType::INT64) };
         let start = vec![PrimExpr::int64(0), lowest(x.dtype())];
         b.fold(&[&best.positions, &best.values], &[("k".to_owned(), length)], start, |so_far, i, k| {
             let at = [&i[..axis], k, &i[axis + 1..]].concat();
@@ -152,61 +127,17 @@ impl TopK {
         best
     }
 
+    /// One pass over each line.
     fn of(b: &mut Builder, x: &Input, axis: usize, order: Order, k: i64, dtype: DType) -> Self {
         let mut lines = x.shape().to_vec();
-        let length = lines.remove(axis);
+        lines.remove(axis);
         let shape = [&lines[..], &[k.into()]].concat();
         let best =
-            TopK { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
-        let in_vectors = axis + 1 == x.ndim() && length.as_int().is_none_or(|length| length >= 4 * LANES);
-        b.block("topk", &lines, |line| {
-            let at = |j: &PrimExpr| {
-                let mut at = line.to_vec();
-                at.insert(axis, j.clone());
-                x.at(&at)
-            };
-            let insert = |j: &PrimExpr| best.insert(line, j, at(j), order, k);
-            let whole = if in_vectors { dims::floordiv(&length, &LANES.into()) } else { 0i64.into() };
-            let vectors = each("vector", whole.clone(), |n| {
-                let start = n * PrimExpr::int64(LANES);
-                let enters = |lane: &PrimExpr| order.before(at(&(&start + lane)), best.last(line, k));
-                let insert = each("j", LANES, |j| insert(&(&start + j)));
-                when_any(start.clone().lt(k), enters, insert)
-            });
-            let start = dims::mul(&whole, &LANES.into());
-            let rest = each("j", dims::sub(&length, &start), |j| insert(&dims::add(&start, j)));
-            if in_vectors { in_order([vectors, rest]) } else { rest }
+            Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
+        b.block("topk", &lines, |line| match k {
+            ..=MAX_INSERTED => Insertion { x, axis, line, order, k, best: &best }.select(),
+            _ => Reservoir { x, axis, line, order, k, best: &best }.select(),
         });
         best
-    }
-
-    /// The worst of the best, once there are `k`.
-    fn last(&self, line: &[PrimExpr], k: i64) -> PrimExpr {
-        PrimExpr::load(&self.values, [line, &[PrimExpr::int64(k - 1)]].concat())
-    }
-
-    /// Inserts an element after those that do not follow it, if there is room or a worse element to evict.
-    fn insert(&self, line: &[PrimExpr], j: &PrimExpr, element: PrimExpr, order: Order, k: i64) -> Stmt {
-        let at = |i: PrimExpr| [line, &[i]].concat();
-        let place = Buffer::scoped("place", vec![1i64.into()], DType::INT64, "local");
-        let zero = || vec![PrimExpr::int64(0)];
-        let p = PrimExpr::load(&place, zero());
-        let before = |i: PrimExpr| order.before(element.clone(), PrimExpr::load(&self.values, at(i)));
-        let full = j.clone().ge(k);
-        let enters = full.clone().if_then_else(before(PrimExpr::int64(k - 1)), PrimExpr::bool(true));
-        let start = Stmt::store(&place, zero(), dims::min(j, &PrimExpr::int64(k - 1)));
-        let ahead = || dims::sub(&p, &1i64.into());
-        let shifts = p.clone().gt(0i64).if_then_else(before(dims::max(&ahead(), &0i64.into())), PrimExpr::bool(false));
-        let copy = |b: &Buffer| Stmt::store(b, at(p.clone()), PrimExpr::load(b, at(ahead())));
-        let down = Stmt::store(&place, zero(), ahead());
-        let shift = Stmt::seq([copy(&self.values), copy(&self.positions), down]);
-        let put = [
-            Stmt::store(&self.values, at(p.clone()), element.clone()),
-            Stmt::store(&self.positions, at(p.clone()), j.clone().cast(self.positions.dtype)),
-        ];
-        let search = Stmt::new(StmtKind::While(shifts, Box::new(shift)));
-        let body = Stmt::seq([start, search].into_iter().chain(put));
-        let alloc = Stmt::new(StmtKind::Alloc(place.clone(), Default::default()));
-        Stmt::new(StmtKind::Seq(vec![alloc, Stmt::new(StmtKind::If(enters, Box::new(body), None))]))
     }
 }
