@@ -1,9 +1,10 @@
 //! Operators whose result sizes depend on the data: unique elements, indices of nonzero elements.
 use super::memory::on_device_of;
-use super::order::{keys, scratch, sorted, zero_key};
+use super::order::{keys, scratch, zero_key};
 use crate::ffi::Error;
 use crate::value::{Any, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
+use std::hash::{BuildHasher, RandomState};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("relax.run.unique",
@@ -97,7 +98,8 @@ fn unique(
     Ok(Tuple::new(fields.into_iter()).into())
 }
 
-/// Maximum memory per element for finding unique elements: its key, its value, its group, orders and results.
+/// Maximum memory per element for finding unique elements: its keys, its value, its group, slots
+/// of the hash table, orders and results.
 const UNIQUE: usize = 160;
 
 struct Unique {
@@ -113,38 +115,140 @@ struct Unique {
 /// Unique slices along an axis (all elements without one), by value or by first occurrence.
 fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Unique, Error> {
     let (outer, count, inner) = split(value, axis)?;
-    let keys = keys(value)?;
-    let element = |slice: usize, at: usize| (at / inner * count + slice) * inner + at % inner;
-    let slice = |slice: usize| (0..outer * inner).map(move |at| element(slice, at));
-    let compare = |a: &usize, b: &usize| slice(*a).map(|at| keys[at]).cmp(slice(*b).map(|at| keys[at]));
-    let mut order: Vec<usize> = (0..count).collect();
-    order.sort_unstable_by(|a, b| compare(a, b).then(a.cmp(b)));
-    // Equal slices are adjacent now, with the first occurrence in front.
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for slice in order {
-        match groups.last_mut() {
-            Some(group) if compare(&group[0], &slice).is_eq() => group.push(slice),
-            _ => groups.push(vec![slice]),
+    let length = outer * inner;
+    let keys = slice_keys(keys(value)?, (outer, count, inner));
+    let slice = |slice: usize| &keys[slice * length..][..length];
+    let hash = SliceHash::new();
+    let mut groups = match length {
+        1 => Groups::of(count, |at| hash.of_key(keys[at]), |_, _| true),
+        _ => Groups::of(count, |at| hash.of(slice(at)), |a, b| slice(a) == slice(b)),
+    };
+    if by_value {
+        let mut order: Vec<usize> = (0..groups.first.len()).collect();
+        match length {
+            1 => order.sort_unstable_by_key(|group| keys[groups.first[*group] as usize]),
+            _ => order.sort_unstable_by_key(|group| slice(groups.first[*group] as usize)),
+        }
+        groups.reorder(&order);
+    }
+    let bytes = value.as_bytes()?;
+    let width = inner * value.dtype().bytes();
+    let mut values = Vec::with_capacity(outer * groups.first.len() * width);
+    for row in 0..outer {
+        for first in &groups.first {
+            values.extend_from_slice(&bytes[(row * count + *first as usize) * width..][..width]);
         }
     }
-    if !by_value {
-        let order = sorted(groups.iter().map(|group| group[0] as u64));
-        groups = order.into_iter().map(|at| std::mem::take(&mut groups[at])).collect();
-    }
-    let mut inverse = vec![0; count];
-    groups.iter().enumerate().for_each(|(i, group)| group.iter().for_each(|slice| inverse[*slice] = i as i64));
-    let first: Vec<_> = groups.iter().map(|group| group[0] as i64).collect();
-    let (width, bytes) = (value.dtype().bytes(), value.as_bytes()?);
-    let chosen = |at: usize| {
-        let from = element(groups[at / inner % groups.len()][0], at / inner / groups.len() * inner + at % inner);
-        &bytes[from * width..][..width]
-    };
-    let values: Vec<u8> = (0..outer * groups.len() * inner).flat_map(chosen).copied().collect();
     let mut shape = if axis.is_some() { value.shape().to_vec() } else { vec![0] };
     let place = axis.map_or(0, |axis| axis.rem_euclid(shape.len() as i64) as usize);
-    shape[place] = groups.len() as i64;
-    let counts = groups.iter().map(|group| group.len() as i64).collect();
+    shape[place] = groups.first.len() as i64;
+    let Groups { first, inverse, counts } = groups;
     Ok(Unique { values: Tensor::from_bytes(value.dtype(), &shape, &values)?, first, inverse, counts })
+}
+
+/// The keys of a tensor of shape `(outer, count, inner)`, those of each slice contiguous.
+fn slice_keys(keys: Vec<u64>, (outer, count, inner): (usize, usize, usize)) -> Vec<u64> {
+    if outer == 1 {
+        return keys;
+    }
+    let rows = |slice: usize| (0..outer).map(move |row| (row * count + slice) * inner);
+    (0..count).flat_map(rows).flat_map(|start| &keys[start..start + inner]).copied().collect()
+}
+
+/// Hash function of slices, drawn at random: no data can make many collisions likely.
+struct SliceHash {
+    multiplier: u64,
+}
+
+impl SliceHash {
+    fn new() -> Self {
+        SliceHash { multiplier: RandomState::new().hash_one(0) | 1 }
+    }
+
+    /// The hash of a key: different for different keys, since the multiplier is odd. Its high bits are uniform
+    /// (Dietzfelbinger et al., 1997).
+    fn of_key(&self, key: u64) -> u64 {
+        key.wrapping_mul(self.multiplier)
+    }
+
+    /// The hash of a slice, as several polynomials of the multiplier, which do not wait for each other.
+    fn of(&self, slice: &[u64]) -> u64 {
+        const LANES: usize = 8;
+        let step = |hash: u64, key: u64| self.of_key((hash ^ (hash >> 32)).wrapping_add(key));
+        let (whole, rest) = slice.as_chunks::<LANES>();
+        let mut lanes = [0; LANES];
+        for chunk in whole {
+            lanes.iter_mut().zip(chunk).for_each(|(hash, key)| *hash = step(*hash, *key));
+        }
+        lanes.iter().chain(rest).fold(0, |hash, key| step(hash, *key))
+    }
+}
+
+/// Groups of equal slices, numbered by first occurrence.
+struct Groups {
+    /// The first slice of each group.
+    first: Vec<i64>,
+    /// The group of each slice.
+    inverse: Vec<i64>,
+    /// Number of slices of each group.
+    counts: Vec<i64>,
+}
+
+/// A slot of a hash table: the hash of a group, and its number plus one; zero if the slot is empty.
+type Slot = (u64, usize);
+
+impl Groups {
+    /// Groups slices by a hash table with open addressing; `same` compares slices of one hash.
+    fn of(count: usize, hash: impl Fn(usize) -> u64, same: impl Fn(usize, usize) -> bool) -> Self {
+        let mut groups = Groups { first: Vec::new(), inverse: vec![0; count], counts: Vec::new() };
+        let mut bits = 8;
+        let mut slots: Vec<Slot> = vec![(0, 0); 1 << bits];
+        for slice in 0..count {
+            let hash = hash(slice);
+            let mut at = (hash >> (64 - bits)) as usize;
+            let group = loop {
+                match slots[at] {
+                    (_, 0) => {
+                        groups.first.push(slice as i64);
+                        groups.counts.push(0);
+                        slots[at] = (hash, groups.first.len());
+                        break groups.first.len() - 1;
+                    }
+                    (own, group) if own == hash && same(groups.first[group - 1] as usize, slice) => break group - 1,
+                    _ => at = (at + 1) & (slots.len() - 1),
+                }
+            };
+            groups.inverse[slice] = group as i64;
+            groups.counts[group] += 1;
+            if 2 * groups.first.len() > slots.len() {
+                bits += 1;
+                slots = resized(&slots, bits);
+            }
+        }
+        groups
+    }
+
+    /// Renumbers the groups in an order.
+    fn reorder(&mut self, order: &[usize]) {
+        let mut ranks = vec![0; order.len()];
+        order.iter().zip(0..).for_each(|(group, rank)| ranks[*group] = rank);
+        self.first = order.iter().map(|group| self.first[*group]).collect();
+        self.counts = order.iter().map(|group| self.counts[*group]).collect();
+        self.inverse.iter_mut().for_each(|group| *group = ranks[*group as usize]);
+    }
+}
+
+/// A table of `2^bits` slots with the groups of another.
+fn resized(slots: &[Slot], bits: u32) -> Vec<Slot> {
+    let mut resized: Vec<Slot> = vec![(0, 0); 1 << bits];
+    for slot in slots.iter().filter(|(_, group)| *group > 0) {
+        let mut at = (slot.0 >> (64 - bits)) as usize;
+        while resized[at].1 > 0 {
+            at = (at + 1) & (resized.len() - 1);
+        }
+        resized[at] = *slot;
+    }
+    resized
 }
 
 /// Sizes before, at and after the axis; without an axis, of the flattened tensor.

@@ -339,6 +339,42 @@ fn unique(value: Any, sorted: bool, axis: Option<i64>) -> String {
     show::plain(&result).replace('\n', "")
 }
 
+/// Columns of an outer and an inner axis: some differ in one element, and more values than the first table has slots.
+#[test]
+fn unique_groups_many_slices() {
+    let value = |at: i64| at * 7919 % 1000;
+    let elements: Vec<i64> = (0..5000).map(value).collect();
+    let flags = [true.into(), true.into(), true.into()];
+    let fields = |data: &Any, sorted: bool, axis: Option<i64>| -> Vec<Tensor> {
+        let args = [vec![data.clone(), sorted.into()], flags.to_vec(), vec![axis.into()]].concat();
+        let result: Tuple = call("relax.run.unique", &args).unwrap().get().unwrap();
+        result.iter().map(|field| field.clone().get().unwrap()).collect()
+    };
+    for sorted in [true, false] {
+        let [values, first, inverse, counts] = &fields(&tensor(&[5000], &elements), sorted, None)[..] else { panic!() };
+        let (values, first) = (values.as_slice::<i64>().unwrap(), first.as_slice::<i64>().unwrap());
+        assert_eq!(values.len(), 1000);
+        assert!(if sorted { values.is_sorted() } else { first.is_sorted() });
+        assert!(first.iter().zip(values).all(|(at, v)| *at < 1000 && value(*at) == *v));
+        assert!(inverse.as_slice::<i64>().unwrap().iter().zip(&elements).all(|(at, v)| values[*at as usize] == *v));
+        assert_eq!(counts.as_slice::<i64>().unwrap(), [5; 1000]);
+    }
+    let (rows, columns, inner) = (3, 40, 7);
+    let element = |row: i64, column: i64, at: i64| i64::from(column % 10 >= 5 && (row, at) == (2, column % 5));
+    let cube: Vec<i64> =
+        (0..rows * columns * inner).map(|at| element(at / inner / columns, at / inner % columns, at % inner)).collect();
+    let [values, first, inverse, counts] = &fields(&tensor(&[rows, columns, inner], &cube), false, Some(1))[..] else {
+        panic!()
+    };
+    assert_eq!(values.shape(), [3, 6, 7]);
+    assert_eq!(first.as_slice::<i64>().unwrap(), [0, 5, 6, 7, 8, 9]);
+    assert_eq!(counts.as_slice::<i64>().unwrap(), [20, 4, 4, 4, 4, 4]);
+    let group = |column: i64| if column % 10 < 5 { 0 } else { column % 10 - 4 };
+    assert_eq!(inverse.as_slice::<i64>().unwrap(), (0..columns).map(group).collect::<Vec<_>>());
+    let sorted = fields(&tensor(&[rows, columns, inner], &cube), true, Some(1));
+    assert_eq!(sorted[1].as_slice::<i64>().unwrap(), [0, 9, 8, 7, 6, 5]);
+}
+
 #[test]
 fn unique_finds_values_indices_and_counts() {
     let x = tensor(&[2, 3], &[3i64, 1, 3, 2, 1, 1]);
