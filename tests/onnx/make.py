@@ -133,6 +133,41 @@ def resized():
 
 
 @writes_models
+def column_blocks():
+    """Col2Im: blocks that overlap or leave gaps, padding, dilation, one to three axes, many summands."""
+    cases = [
+        dict(image=[4, 4], block=[3, 3], pads=[1, 1, 1, 1]),
+        dict(image=[6, 5], block=[3, 3], strides=[2, 2], pads=[0, 1, 1, 0]),
+        dict(image=[7, 6], block=[3, 2], dilations=[2, 3], pads=[1, 0, 0, 2]),
+        dict(image=[9, 10], block=[2, 1], strides=[3, 4], pads=[0, 0, 1, 1]),
+        dict(image=[8, 8], block=[4, 2], strides=[4, 2]),
+        dict(image=[9, 8], block=[2, 3], strides=[2, 2], dilations=[2, 1]),
+        dict(image=[11, 10], block=[9, 9], pads=[1, 0, 1, 0]),
+        dict(image=[13], block=[5], strides=[2], pads=[2, 1]),
+        dict(image=[3, 4, 5], block=[2, 3, 2], strides=[1, 2, 1], pads=[1, 1, 0, 0, 1, 1]),
+    ]
+    nodes, inputs, outputs, weights, values = [], [], [], {}, []
+    for at, case in enumerate(cases):
+        image, block = case["image"], case["block"]
+        rank = len(image)
+        attributes = {"strides": [1] * rank, "dilations": [1] * rank, "pads": [0] * 2 * rank}
+        attributes |= {name: case[name] for name in attributes if name in case}
+        strides, dilations, pads = attributes["strides"], attributes["dilations"], attributes["pads"]
+        blocks = [
+            (image[k] + pads[k] + pads[k + rank] - dilations[k] * (block[k] - 1) - 1) // strides[k] + 1
+            for k in range(rank)
+        ]
+        shape = (2, 3 * int(np.prod(block)), int(np.prod(blocks)))
+        weights |= {f"image{at}": np.array(image), f"block{at}": np.array(block)}
+        inputs.append((f"x{at}", FLOAT, ["n", *shape[1:]]))
+        outputs.append((f"y{at}", FLOAT, None))
+        values.append(np.round(random(60 + at, *shape) * 8))
+        nodes.append(h.make_node("Col2Im", [f"x{at}", f"image{at}", f"block{at}"], [f"y{at}"], **attributes))
+    model("column_blocks", nodes, inputs, outputs, weights, opset=18)
+    record("column_blocks", *values)
+
+
+@writes_models
 def sequences():
     of_node_tests(
         "sequences", "linear_attention_gated_delta", "linear_attention_gated_delta_gqa", "linear_attention_linear",

@@ -1,77 +1,20 @@
-//! Feature extraction: n-gram counts, `Col2Im`, determinants.
+//! Feature extraction: n-gram counts, determinants.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, axes_attr, product};
 use hammock_ir::{
-    DType, PrimExpr, Tensor,
+    DType, Tensor,
     relax::{Constant, InferError, Operand},
 };
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("Col2Im", col2im).attributes("dilations pads strides"),
     op("Det", determinant),
     op("TfIdfVectorizer", count_ngrams).attributes(
         "max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s \
          pool_strings weights",
     ),
 ];
-
-/// Scatter-adds the columns of windows to the image.
-fn col2im(n: &mut Node) -> Result {
-    let x = n.input(0)?;
-    let (image, block) = (n.sizes(1)?, n.sizes(2)?);
-    let rank = block.len();
-    let list = |name: &str, default: i64, len: usize| {
-        node::Result::Ok(n.attrs.ints(name)?.unwrap_or_else(|| vec![default; len]))
-    };
-    let (strides, dilations, pads) =
-        (list("strides", 1, rank)?, list("dilations", 1, rank)?, list("pads", 0, 2 * rank)?);
-    let positive = |list: &[i64]| list.len() == rank && list.iter().all(|v| (1..1 << 31).contains(v));
-    let padded = pads.len() == 2 * rank && pads.iter().all(|v| (0..1 << 31).contains(v));
-    let [batch, columns, _] = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to have 3 dimensions"))?;
-    if image.len() != rank || rank == 0 || !positive(&strides) || !positive(&dilations) || !padded {
-        return n.error("its shapes, strides, dilations and pads do not fit");
-    }
-    // Linear index in the padded image of each element of each block, in the order of the columns.
-    let (mut flat, mut wide): (Option<Operand>, Vec<PrimExpr>) = (None, Vec::new());
-    let mut blocks = Vec::new();
-    for at in 0..rank {
-        let size = dims::add(&image[at], &(pads[at] + pads[at + rank]).into());
-        let reach = dims::mul(&dims::sub(&block[at], &1i64.into()), &dilations[at].into());
-        let room = dims::sub(&dims::sub(&size, &reach), &1i64.into());
-        blocks.push(dims::add(&dims::floordiv(&room, &strides[at].into()), &1i64.into()));
-        wide.push(size);
-    }
-    for at in 0..rank {
-        let mut along = |size: &PrimExpr, by: i64, axis: usize| {
-            let counted = n.arange(size.clone())?;
-            let offsets = n.with_scalar("multiply", &counted, by as f64)?;
-            let shape = n.axis_shape(size, axis, 2 * rank);
-            n.reshape(offsets, shape)
-        };
-        let (inner, outer) = (along(&block[at], dilations[at], at)?, along(&blocks[at], strides[at], rank + at)?);
-        let offset = n.call("add", [inner, outer])?;
-        let step = n.dims_vector(&[product(&wide[at + 1..])])?;
-        let offset = n.call("multiply", [offset, step])?;
-        flat = Some(n.accumulate_sum(flat, offset)?);
-    }
-    let Some(flat) = flat else { return n.error("its shapes are empty") };
-    let channels = dims::floordiv(&columns, &product(&block));
-    let (rows, all) = (dims::mul(&batch, &channels), dims::mul(&product(&block), &product(&blocks)));
-    let flat = n.reshape(flat, vec![1i64.into(), all.clone()])?;
-    let flat = n.call("broadcast_to", [flat, Operand::Shape(vec![rows.clone(), all.clone()])])?;
-    let zero = n.scalar_like(0.0, &x)?;
-    let zeros = n.call("full", [Operand::Shape(vec![rows.clone(), product(&wide)]), zero])?;
-    let x = n.reshape(x, vec![rows, all])?;
-    let y = n.call_with("scatter_elements", [zeros, flat, x], &[("axis", 1i64.into()), ("reduction", "add".into())])?;
-    let mut y = n.reshape(y, [&[batch, channels], wide.as_slice()].concat())?;
-    for at in 0..rank {
-        let begin = PrimExpr::int64(pads[at]);
-        y = n.slice_axis(y, at + 2, begin.clone(), dims::add(&begin, &image[at]))?;
-    }
-    Ok(y.into())
-}
 
 fn determinant(n: &mut Node) -> Result {
     let x = n.input(0)?;

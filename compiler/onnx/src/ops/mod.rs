@@ -7,6 +7,7 @@ mod activation;
 mod attention;
 pub mod attribute_schema;
 mod cast;
+mod col2im;
 mod constant;
 mod contrib;
 mod control;
@@ -129,6 +130,7 @@ const FAMILIES: &[&[Op]] = &[
     activation::OPS,
     attention::OPS,
     cast::OPS,
+    col2im::OPS,
     constant::OPS,
     control::OPS,
     conv::OPS,
