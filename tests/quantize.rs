@@ -73,7 +73,7 @@ fn matmuls_match_the_definition_of_quantization() {
         ),
         (3, "float32", &["--quantize", "int8"], 127.0, INNER, "1 matrix in int8"),
         (1, "float32", &["--quantize", "int8", "--quantize-group", "64"], 127.0, 64, "become 0.607 MB"),
-        (1, "float32", &["--quantize", "int4"], 7.0, 32, "become 0.359 MB, with a relative error of 6.8"),
+        (1, "float32", &["--quantize", "int4"], 7.0, 32, "become 0.361 MB, with a relative error of 6.8"),
         (3, "float32", &["--quantize", "int4"], 7.0, 32, "1 matrix in int4"),
         (20, "float32", &["--quantize", "int4"], 7.0, 32, "1 matrix in int4"),
         (20, "float32", &["--quantize", "int8"], 127.0, INNER, "1 matrix in int8"),

@@ -12,7 +12,7 @@ use hammock_target::Target;
 use support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
 
 const ROWS: [i64; 8] = [1, 1, 2, 3, 5, 17, 33, 64];
-const SIZES: [i64; 10] = [1, 7, 8, 16, 24, 31, 40, 64, 67, 130];
+const SIZES: [i64; 11] = [1, 7, 8, 16, 24, 31, 40, 64, 67, 96, 130];
 /// Maximum number of multiply-adds of a case, so that the interpreter is fast enough.
 const MAX_COMBINED: i64 = 40_000;
 
@@ -28,6 +28,9 @@ struct Weights {
     group: i64,
     /// True if the reduction axis is contiguous, rather than the columns.
     terms_last: bool,
+    /// True if elements of several weights have these along the reduction axis, even if it is not contiguous: first those
+    /// in the low bits of all bytes.
+    packs_terms: bool,
 }
 
 impl Weights {
@@ -39,7 +42,9 @@ impl Weights {
             format: *rng.pick(&FORMATS),
             group: *rng.pick(&[1000, 32, 16, 8]),
             terms_last: rng.chance(60),
+            packs_terms: rng.chance(50),
         };
+        own.packs_terms &= !own.terms_last;
         while own.rows * own.columns * own.terms > MAX_COMBINED {
             own.terms = own.terms / 2 + 1;
             own.columns = own.columns / 2 + 1;
@@ -53,7 +58,9 @@ impl Weights {
         match self.terms_last {
             true => [vec![self.columns, up(self.terms, self.format.1)], vec![self.columns, up(self.terms, self.group)]],
             false => {
-                [vec![self.terms, up(self.columns, self.format.1)], vec![up(self.terms, self.group), self.columns]]
+                let [terms, columns] = if self.packs_terms { [self.format.1, 1] } else { [1, self.format.1] };
+                let weights = vec![up(self.terms, terms), up(self.columns, columns)];
+                [weights, vec![up(self.terms, self.group), self.columns]]
             }
         }
     }
@@ -66,6 +73,13 @@ impl Weights {
         let scale = if self.terms_last { format!("vj, vk // {group}") } else { format!("vk // {group}, vj") };
         let number = match several {
             1 => format!("T.Cast(\"float32\", W[{first}, {last}])"),
+            _ if self.packs_terms => {
+                let bytes = several / 2;
+                format!(
+                    "T.Cast(\"float32\", T.Cast(\"int32\", T.bitwise_and(T.shift_right(W[vk // {several}, vj], \
+                     T.Cast(\"{dtype}\", vk % {bytes} * 8 + vk % {several} // {bytes} * 4)), T.{dtype}(15))))"
+                )
+            }
             _ => format!(
                 "T.Cast(\"float32\", T.bitwise_and(T.shift_right(W[{first}, {last} // {several}], \
                  T.Cast(\"{dtype}\", {last} % {several}) * T.{dtype}(4)), T.{dtype}(15)))"
@@ -119,7 +133,7 @@ fn quantized_weights_match_the_interpreter() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let from = number("CLASSES_FROM", 0);
     let mut near = 0;
-    for seed in from..from + number("CLASSES", 8) {
+    for seed in from..from + number("CLASSES", 16) {
         let mut rng = Rng::new(seed);
         let weights = Weights::random(&mut rng);
         let (text, inputs) = (weights.text(), weights.inputs(&mut rng));

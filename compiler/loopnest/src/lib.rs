@@ -35,7 +35,7 @@ pub mod verify;
 
 pub use analysis::{
     access, consumers, contraction, cost::Cost, dots, footprint::Footprint, parallel_loops::OpaqueStmts, row_axes,
-    zero_insertion,
+    scale_groups::ScaleGroups, zero_insertion,
 };
 use hammock_ir::{
     PrimExpr,

@@ -99,7 +99,7 @@ impl StmtSimplifier {
         }
     }
 
-    /// Simplifies the load indices and conditions of a value; other arithmetic is unchanged.
+    /// Simplifies the load indices, the conditions and the positions in a value; other arithmetic is unchanged.
     fn expr(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => {
@@ -111,6 +111,7 @@ impl StmtSimplifier {
                 _ => e.map_children(&mut |c| self.expr(c)),
             },
             PrimKind::Binary(..) | PrimKind::Not(_) if e.dtype() == DType::BOOL => self.condition(e),
+            PrimKind::Cast(position) if is_position(position) => cast(self.simplifier.index(position), e.dtype()),
             _ => e.map_children(&mut |c| self.expr(c)),
         }
     }
@@ -146,6 +147,19 @@ impl StmtSimplifier {
             }
             _ => self.simplifier.inner(&e.map_children(&mut |c| self.expr(c))),
         }
+    }
+}
+
+/// Returns true if an expression is computed from loop variables and sizes alone, such as a shift count.
+fn is_position(e: &PrimExpr) -> bool {
+    e.dtype() == DType::INT64 && !e.is_data() && matches!(e.kind(), PrimKind::Binary(..)) && check::count(e) == 0
+}
+
+/// Converts a position, at compile time if it is a constant that fits any integer.
+fn cast(position: PrimExpr, dtype: DType) -> PrimExpr {
+    match position.as_int().filter(|value| dtype.is_integer() && dtype.is_scalar() && (0..=127).contains(value)) {
+        Some(value) => PrimExpr::int(value, dtype),
+        None => position.cast(dtype),
     }
 }
 

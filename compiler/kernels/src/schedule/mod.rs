@@ -39,7 +39,7 @@ use hammock_ir::{
     tir::Buffer,
 };
 use hammock_loopnest::{
-    Stage,
+    ScaleGroups, Stage,
     access::{is_contiguous, parts},
     dots,
     row_tiling::{Rows, SharedCopy, TilePosition},
@@ -336,7 +336,19 @@ impl StagePlan {
     pub fn splits_reduction(&self, number: usize) -> bool {
         let Loop { axis, .. } = self.loops[number];
         let inner = self.loops[number + 1..].iter().find(|l| l.axis == axis);
-        inner.is_some_and(|inner| inner.kind == LoopKind::Serial)
+        inner.is_some_and(|inner| matches!(inner.kind, LoopKind::Serial | LoopKind::Unrolled))
+    }
+
+    /// Returns the groups of a reduction's elements that share scales, if the parts of a split reduction in the tile are
+    /// within groups: a part is multiplied by its scale.
+    pub fn scale_groups(&self, stage: &Stage) -> Option<ScaleGroups> {
+        let groups = ScaleGroups::of(stage).filter(|_| self.staged.is_empty())?;
+        let mut over = (0..self.loops.len()).filter(|number| self.loops[*number].axis == groups.axis);
+        let tile = self.tile(stage);
+        let split = over.find(|number| *number >= tile && self.splits_reduction(*number))?;
+        let part = self.loops[split].step;
+        let around = self.loops[..split].iter().filter(|l| l.axis == groups.axis);
+        (groups.size % part == 0 && around.clone().all(|l| l.step % part == 0)).then_some(groups)
     }
 
     /// Returns the number of reduction elements combined at once: lanes, or the group size.

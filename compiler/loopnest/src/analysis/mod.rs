@@ -8,4 +8,5 @@ pub mod dots;
 pub mod footprint;
 pub mod parallel_loops;
 pub mod row_axes;
+pub mod scale_groups;
 pub mod zero_insertion;

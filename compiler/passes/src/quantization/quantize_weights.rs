@@ -1,9 +1,9 @@
 //! QuantizeWeights: weight-only quantization of constant matmul weights to int8 or int4.
 //!
 //! Each column of a matrix is divided into groups of rows. The elements of a group are integers, -127 to 127 or -7 to
-//! 7, times one scale: the maximum magnitude in the group over 127 or 7. Two int4 numbers are packed in a byte, from
-//! an even row and the next. A kernel dequantizes them (FuseOps fuses it into the matmul); if a column of float32 is
-//! one int8 group, its scale multiplies the result of the matmul instead.
+//! 7, times one scale: the maximum magnitude in the group over 127 or 7. Eight int4 numbers are packed in a word.
+//! A kernel dequantizes them (FuseOps fuses it into the matmul); if a column of float32 is one int8 group, its scale
+//! multiplies the result of the matmul instead.
 //!
 //! Matrices of up to 64 KiB stay as they are: they would be dequantized at compile time. The accuracy loss is
 //! reported: the root of the sum of squared differences, over that of the elements.
@@ -73,6 +73,9 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// Offset of int4 numbers in words.
+const INT4_OFFSET: i8 = 8;
+
 /// Quantized format.
 #[derive(Clone, Copy)]
 struct Format {
@@ -98,6 +101,12 @@ impl Format {
     /// Returns the maximum quantized number.
     fn max(self) -> f32 {
         if self.bits == 4 { 7.0 } else { 127.0 }
+    }
+
+    /// Returns the format that kernels dequantize.
+    fn packed(self, shape: [i64; 2], group: i64, dtype: DType) -> PackedWeights {
+        let (scale_dtype, zero_dtype) = (DType::FLOAT32, None);
+        PackedWeights { shape, bits: self.bits, is_signed: true, group, dtype, scale_dtype, zero_dtype }
     }
 }
 
@@ -180,7 +189,7 @@ impl Quantizer {
         let floats = match scaled_after {
             true => op("astype", vec![operand(&matrix.numbers)], vec![("dtype", matrix.dtype.into())])?,
             false => {
-                let kernel = Global::Tir(matrix.packed(self.format).kernel());
+                let kernel = Global::Tir(self.format.packed(matrix.shape, matrix.group, matrix.dtype).kernel());
                 let kernel = self.kernels.share(module, "dequantize_weights", kernel);
                 let inputs = vec![operand(&matrix.numbers), operand(&matrix.scales)];
                 let ty = TensorType::new(matrix.shape.map(PrimExpr::int64), matrix.dtype);
@@ -232,7 +241,7 @@ struct Matrix {
     dtype: DType,
     /// Rows per group.
     group: i64,
-    /// int8 of this shape, or bytes of two int4 numbers.
+    /// int8 of this shape, or words of eight int4 numbers.
     numbers: Tensor,
     /// float32 of shape (groups, columns).
     scales: Tensor,
@@ -270,8 +279,12 @@ impl Matrix {
             scales.extend(group_scales);
         }
         let groups = (scales.len() / width) as i64;
+        let packed = format.packed([rows, columns], group, weights.dtype());
         let numbers = match format.bits {
-            4 => Tensor::from_slice(&[(rows + 1) / 2, columns], &pack_int4(&numbers, width)),
+            4 => {
+                let words = packed.pack(|row, column| (numbers[row * width + column] + INT4_OFFSET) as u8);
+                Tensor::from_slice(&packed.packed_shape(), &words)
+            }
             _ => Tensor::from_slice(&[rows, columns], &numbers),
         };
         let (numbers, scales) = (numbers.ok()?, Tensor::from_slice(&[groups, columns], &scales).ok()?);
@@ -280,19 +293,6 @@ impl Matrix {
 
     fn columns_are_groups(&self) -> bool {
         self.scales.shape()[0] == 1
-    }
-
-    /// Returns the format that kernels dequantize.
-    fn packed(&self, format: Format) -> PackedWeights {
-        PackedWeights {
-            shape: self.shape,
-            bits: format.bits,
-            is_signed: true,
-            group: self.group,
-            dtype: self.dtype,
-            scale_dtype: DType::FLOAT32,
-            zero_dtype: None,
-        }
     }
 }
 
@@ -307,17 +307,6 @@ fn floats(tensor: &Tensor) -> Option<Vec<f32>> {
         DType::BFLOAT16 => read(tensor, half::bf16::to_f32),
         _ => None,
     }
-}
-
-/// Packs int4 numbers in bytes: of rows of this width, one in the low nibble and the next in the high nibble.
-fn pack_int4(numbers: &[i8], width: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(numbers.len().div_ceil(2));
-    for pair in numbers.chunks(2 * width) {
-        let (low, high) = pair.split_at(width);
-        let bits = |row: &[i8], at: usize| row.get(at).copied().unwrap_or(0) as u8 & 15;
-        bytes.extend((0..width).map(|at| bits(low, at) | bits(high, at) << 4));
-    }
-    bytes
 }
 
 #[cfg(test)]
@@ -341,8 +330,12 @@ mod tests {
     }
 
     #[test]
-    fn int4_numbers_are_packed_in_bytes() {
-        assert_eq!(pack_int4(&[-7, 1, 7, 0, 3, -8], 2), [0x79, 0x01, 0x03, 0x08]);
+    fn int4_numbers_are_packed_in_words() {
+        // Rows 0 to 3 are in the low bits of the bytes of a word, rows 4 to 7 in the high bits, each plus 8.
+        let weights = [-7f32, -3.0, 7.0, 0.0, 3.0, -6.0, 1.0, 2.0, 5.0].map(|weight| [weight, 7.0]).concat();
+        let matrix = Matrix::quantize(&Tensor::from_slice(&[9, 2], &weights).unwrap(), format(4, 0)).unwrap();
+        assert_eq!(matrix.scales.as_slice::<f32>().unwrap(), [1.0, 1.0]);
+        assert_eq!(matrix.numbers.as_slice::<u32>().unwrap(), [0xa89f_25b1, 0xffff_ffff, 0x0d, 0x0f]);
     }
 
     #[test]

@@ -60,6 +60,9 @@ impl Emitter<'_, '_> {
                 Ok(self.f.select(&condition, &a, &b))
             }
             PrimKind::Cast(a) => {
+                if let Some(value) = self.float_of_nibble(a, e.dtype())? {
+                    return Ok(value);
+                }
                 let value = self.eval(a)?;
                 self.cast(&value, a.dtype(), e.dtype())
             }

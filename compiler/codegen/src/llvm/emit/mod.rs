@@ -26,6 +26,7 @@ mod kernel;
 mod launch;
 mod memory;
 mod min_max;
+mod nibble_table;
 mod outline;
 mod parallel;
 mod platform;

@@ -353,11 +353,11 @@ impl Check<'_> {
     /// Returns the number of copies of a loop's body in the code.
     fn code_copies(&self, number: usize) -> i64 {
         let Loop { axis, step, kind } = self.plan.loops[number];
-        if kind == LoopKind::Unrolled && self.stage.axes[axis].reduce {
-            return self.in_tile(axis);
-        }
         let before = self.plan.range(axis, number);
         let size = self.stage.axes[axis].extent.as_int().map(|extent| before.map_or(extent, |range| range.min(extent)));
+        if kind == LoopKind::Unrolled && self.stage.axes[axis].reduce {
+            return size.or(before).unwrap_or(1).max(1);
+        }
         match size.or(before) {
             _ if step == 1 => 1,
             Some(size) if size % step == 0 => 1,

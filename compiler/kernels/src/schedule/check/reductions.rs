@@ -29,7 +29,7 @@ impl Check<'_> {
             return violation(Item::Loop(*again), message, "put only one reduction loop before the loops over results");
         }
         let (loops, numbers) = match loops {
-            [_, Loop { kind: LoopKind::Serial, .. }, ..] => {
+            [_, Loop { kind: LoopKind::Serial | LoopKind::Unrolled, .. }, ..] => {
                 self.check_inner_split(numbers[0])?;
                 (&loops[1..], &numbers[1..])
             }

@@ -10,7 +10,7 @@ use super::{
 use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::{
-    Axis, PackedLayout, Stage,
+    Axis, PackedLayout, ScaleGroups, Stage,
     access::{
         self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
         reduction_vector_axis, size, spatial, store_axis, vector_axis,
@@ -42,6 +42,11 @@ const MIN_STRIPS: i64 = 8;
 /// Maximum rows of tiles that prefetch. Of x[m, 4096] by 64 MiB of weights, 16 rows take 0.84 of the time without
 /// prefetches, 64 rows 0.92; from 256 rows on, the instructions themselves cost 2 %.
 const MAX_PREFETCH_ROWS: i64 = 128;
+/// Elements of an unrolled part of a group that shares a scale.
+const MIN_UNROLLED_PART: i64 = 8;
+const MAX_UNROLLED_PART: i64 = 32;
+/// Maximum vectors of such parts.
+const MAX_UNROLLED_VECTORS: i64 = 256;
 /// Results of one operand for each pass over the other one.
 const INNER_BLOCK: i64 = 64;
 
@@ -54,7 +59,8 @@ pub static OUTER: Rule = Rule {
           along it: a register tile in which rows share each loaded vector, and vectors share each broadcast element. \
           If a window slides over the vectors, adjacent rows share most of them, and the taps are unrolled. A long \
           reduction is split into parts that stay in cache for all rows. Tiles of rows prefetch the next part of a \
-          large operand in packed layout.",
+          large operand in packed layout. If groups of elements share a scale, unrolled parts of groups are summed \
+          first, and multiplied by it.",
     plan: outer,
 };
 
@@ -115,13 +121,33 @@ fn outer(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
             outer.push(Loop { axis: at, step: if is_tiled { side } else { 1 }, kind });
         }
     }
-    let terms = window::reduction_loops(stage, window.as_ref());
+    let groups = ScaleGroups::of(stage).filter(|_| !ctx.strict_order && window.is_none());
+    let terms: Vec<Loop> = match groups.and_then(|groups| {
+        part_in_group(stage, &groups, side * lanes / register_lanes(stage, ctx.target)).map(|part| (groups.axis, part))
+    }) {
+        Some((axis, part)) => reduced(stage)
+            .flat_map(|l| match l.axis == axis {
+                true => vec![Loop::with_step(axis, part), Loop::unrolled(axis)],
+                false => vec![l],
+            })
+            .collect(),
+        None => window::reduction_loops(stage, window.as_ref()).collect(),
+    };
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
     let inside = outer.len();
     let mut plan = StagePlan::new(OUTER.name, outer.into_iter().chain(terms).chain(tile).collect());
     let wide = rows.filter(|_| side > 1).and_then(|rows| upcast_copy(stage, &plan, shared, rows, inside, ctx));
     plan.staged.extend(wide);
     Some(Loops { loops: plan.loops, staged: plan.staged })
+}
+
+/// Returns the elements of a part of a reduction that is within a group that shares a scale, for a tile of `vectors`.
+/// Parts are unrolled, so that elements that are packed in a word are unpacked by constant shifts of a vector that is
+/// loaded once.
+fn part_in_group(stage: &Stage, groups: &ScaleGroups, vectors: i64) -> Option<i64> {
+    let extent = stage.axes[groups.axis].extent.as_int()?;
+    let max = (MAX_UNROLLED_VECTORS / vectors.max(1)).clamp(MIN_UNROLLED_PART, MAX_UNROLLED_PART);
+    (MIN_UNROLLED_PART..=max).rev().find(|part| groups.size % part == 0 && extent % part == 0)
 }
 
 /// Returns true if several tiles of `side` rows share an operand, but so few that reading it from memory takes much of

@@ -11,7 +11,7 @@ use hammock_ir::{
 };
 use hammock_loopnest::{
     Stage,
-    access::{block_size, interleave_factor, loads, spatial, strided_axis, vector_axis},
+    access::{block_size, elements_per_value, interleave_factor, loads, spatial, strided_axis, vector_axis},
 };
 
 /// Vectorizes along a contiguous axis.
@@ -36,12 +36,32 @@ pub static PERIODIC_SELECT: Rule = Rule {
     plan: periodic_select,
 };
 
+/// Unrolls an axis along which elements are packed in words.
+pub static UNPACK_BITS: Rule = Rule {
+    name: "unpack-bits",
+    class: "unpack",
+    why: "words that several positions share are loaded once, and shifted by constants",
+    doc: "An element-wise stage that extracts bits of integers by shifts: the positions whose elements are packed in \
+          the same integer are unrolled. Each vector of integers is loaded once, and shift counts are constants.",
+    plan: unpack_bits,
+};
+
 /// Maximum number of unrolled positions.
 const MAX_POSITIONS: i64 = 8;
+/// Maximum number of unrolled positions in a word.
+const MAX_PACKED: i64 = 16;
 
 fn periodic_select(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
-    let along = vector_axis(stage).filter(|_| !stage.reduces())?;
-    let (axis, count) = compared_axis(stage).filter(|(axis, _)| *axis != along)?;
+    unrolled_positions(stage, compared_axis(stage)?, ctx)
+}
+
+fn unpack_bits(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    unrolled_positions(stage, packed_axis(stage)?, ctx)
+}
+
+/// Returns loops that unroll some positions along an axis, inside of a vectorized one.
+fn unrolled_positions(stage: &Stage, (axis, count): (usize, i64), ctx: &ScheduleContext) -> Option<Loops> {
+    let along = vector_axis(stage).filter(|along| !stage.reduces() && axis != *along)?;
     let lanes = lanes(stage, along, 1, ctx.target)?;
     let outer = spatial(stage).map(|at| match at {
         _ if at == along => Loop::with_step(at, lanes),
@@ -65,6 +85,20 @@ fn compared_axis(stage: &Stage) -> Option<(usize, i64)> {
         found.is_some()
     });
     found
+}
+
+/// Returns the axis along which shifts extract elements from integers, and the number of elements of an integer.
+fn packed_axis(stage: &Stage) -> Option<(usize, i64)> {
+    let mut counts = Vec::new();
+    stage.value.walk(&mut |e| counts.extend(e.as_intrin("shift_right").map(|call| call.args[1].clone())));
+    let packed = |at: usize| {
+        let var = &stage.axes[at].var;
+        let count =
+            loads(stage).into_iter().map(|load| elements_per_value(load, var)).filter(|count| *count > 1).min()?;
+        let fits = count <= MAX_PACKED && stage.axes[at].extent.as_int().is_some_and(|extent| extent % count == 0);
+        (fits && counts.iter().any(|shift| shift.uses(var))).then_some((at, count))
+    };
+    spatial(stage).find_map(packed)
 }
 
 fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {

@@ -56,6 +56,7 @@ pub static RULES: &[&Rule] = &[
     &reductions::UNROLLED,
     &transpose::RULE,
     &elementwise::PERIODIC_SELECT,
+    &elementwise::UNPACK_BITS,
     &elementwise::RULE,
 ];
 

@@ -15,6 +15,9 @@ const DEFAULT_PART: i64 = 128;
 /// Splits the reduction loop of a long floating-point sum. Not with --strict-order, and not for horizontal reductions
 /// of plain elements, whose lanes are partial sums already.
 pub fn apply(plan: &mut StagePlan, stage: &Stage, ctx: &ScheduleContext) {
+    if (plan.tile(stage)..plan.loops.len()).any(|number| plan.splits_reduction(number)) {
+        return;
+    }
     let adds = combiner(stage).is_some_and(|(op, _)| op == BinaryOp::Add) && stage.buffer.dtype.is_float();
     let in_lanes = plan.vector().is_some_and(|l| stage.axes[l.axis].reduce) && contraction_operands(stage).is_none();
     if !adds || in_lanes || ctx.strict_order || stage.arg_result.is_some() || plan.dot().is_some() {

@@ -24,13 +24,21 @@ impl Nest<'_> {
         let extents = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
         let divisor = HoistedDivisor::of(stage, plan);
         let fills = plan.fills_vectors(stage, choice.target);
-        let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
+        let mut scale_groups = plan.scale_groups(stage);
+        let dot_stage = scale_groups.as_ref().map_or(stage, |groups| &groups.sum);
+        let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(dot_stage)?)));
         let parts: Vec<PrimExpr> = parts(stage).into_iter().cloned().collect();
         let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(&parts[staged.load], load));
-        let packed_stage = dot.map(|(axis, dot)| stage.with_packed_loads(axis, dot, &copied));
+        let mut packed_stage = dot.map(|(axis, dot)| dot_stage.with_packed_loads(axis, dot, &copied));
+        if let Some(groups) = &mut scale_groups
+            && let Some(packed) = packed_stage.take()
+        {
+            groups.sum = packed;
+        }
         let stage = packed_stage.as_ref().unwrap_or(stage);
-        let (tile, divisor) = (plan.tile(stage), divisor.as_ref());
-        let nest = Nest { stage, parts: &parts, plan, choice, tile, divisor, dot, sign_flip: None, fills };
+        let (tile, divisor, scale_groups) = (plan.tile(stage), divisor.as_ref(), scale_groups.as_ref());
+        let nest =
+            Nest { stage, parts: &parts, plan, choice, tile, divisor, scale_groups, dot, sign_flip: None, fills };
         nest.level(0, &Domain { position, extents, active_lanes: None, reduction: ReductionPart::all() })
     }
 

@@ -10,7 +10,7 @@ use hammock_ir::{
     prim::{Var, flat::Dot},
     tir::Stmt,
 };
-use hammock_loopnest::Stage;
+use hammock_loopnest::{ScaleGroups, Stage};
 
 /// Loop nest of a stage under construction.
 pub struct Nest<'a> {
@@ -26,6 +26,8 @@ pub struct Nest<'a> {
     pub tile: usize,
     /// Loop-invariant divisor whose reciprocal is hoisted.
     pub divisor: Option<&'a HoistedDivisor>,
+    /// Groups of a reduction's elements that share scales, which multiply the sums of groups.
+    pub scale_groups: Option<&'a ScaleGroups>,
     /// Dot instruction, and the reduction axis that its packed groups run along.
     pub dot: Option<(usize, Dot)>,
     /// Operand of the dot instruction whose sign bits are flipped.

@@ -58,19 +58,21 @@ impl Format {
         Ok(groups.iter().enumerate().all(|(row, group)| row as i64 / self.block == i64::from(*group)))
     }
 
-    /// Transposes the bytes; if the integers are signed, subtracts the default zero point by flipping their sign bits.
+    /// Repacks the bytes of columns; signed bytes are shifted by the default zero point, which flips their sign bits.
     fn repacked(&self, weights: &Tensor, format: &PackedWeights) -> node::Result<Tensor> {
-        let signs = match (format.is_signed, self.bits) {
-            (false, _) => 0,
-            (true, 2) => 0xaa,
-            (true, 4) => 0x88,
-            (true, _) => 0x80,
-        };
         let bytes = weights.as_bytes().map_err(error)?;
-        let [rows, _] = format.packed_shape();
-        let mut repacked = transpose(bytes, self.column_bytes() as usize, rows as usize, 1);
-        repacked.iter_mut().for_each(|byte| *byte ^= signs);
-        Tensor::from_bytes(format.packed_dtype(), &format.packed_shape(), &repacked).map_err(error)
+        let width = self.column_bytes() as usize;
+        if self.bits == 8 {
+            let mut rows = transpose(bytes, width, self.rows as usize, 1);
+            let signs = if format.is_signed { 0x80 } else { 0 };
+            rows.iter_mut().for_each(|byte| *byte ^= signs);
+            return Tensor::from_bytes(format.packed_dtype(), &format.packed_shape(), &rows).map_err(error);
+        }
+        let (bits, per_byte) = (self.bits as usize, 8 / self.bits as usize);
+        let mask = 0xff >> (8 - bits);
+        let words =
+            format.pack(|row, column| (bytes[column * width + row / per_byte] >> (row % per_byte * bits)) & mask);
+        Tensor::from_slice(&format.packed_shape(), &words).map_err(error)
     }
 
     /// Unpacks the zero points of blocks; `None` if all are the default.

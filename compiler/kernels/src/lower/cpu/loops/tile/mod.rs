@@ -16,7 +16,7 @@ use crate::{
 pub use arg_reduce::Accumulators;
 use arg_reduce::ArgIndices;
 use hammock_ir::{
-    PrimExpr,
+    DType, PrimExpr,
     prim::{
         BinaryOp, Var, binary,
         flat::{Dot, PACKED_DTYPE},
@@ -395,12 +395,20 @@ impl Tile<'_> {
         PrimExpr::intrin(dot.intrinsic(), vec![a, b, sum], dtype)
     }
 
-    /// Returns the update as a fused multiply-add, which rounds once instead of twice, if the target has one.
+    /// Returns the update of a contraction as a fused multiply-add, if the target has one.
     fn fma(&self, sum: &PrimExpr) -> Option<PrimExpr> {
+        let (a, b) = contraction_operands(self.nest.stage).filter(|_| self.has_fma(sum.dtype()))?;
+        Some(self.multiply_add(a.clone(), b.clone(), sum.clone()))
+    }
+
+    /// Returns `a * b + sum`, fused if the target has such an instruction: it rounds once instead of twice.
+    fn multiply_add(&self, a: PrimExpr, b: PrimExpr, sum: PrimExpr) -> PrimExpr {
         let dtype = sum.dtype();
-        let has = self.nest.choice.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float();
-        let (a, b) = contraction_operands(self.nest.stage).filter(|_| has)?;
-        Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
+        if self.has_fma(dtype) { PrimExpr::intrin("fma", vec![a, b, sum], dtype) } else { a * b + sum }
+    }
+
+    fn has_fma(&self, dtype: DType) -> bool {
+        self.nest.choice.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float()
     }
 
     /// Stores a partial result, for the parts that follow.
