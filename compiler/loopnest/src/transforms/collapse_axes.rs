@@ -31,8 +31,10 @@ fn apply(stage: &mut Stage) {
     if stage.is_copy() {
         drop_unit_dims(stage);
     }
-    if contraction_operands(stage).is_some() {
-        drop_trailing_unit_dims(stage);
+    match contraction_operands(stage) {
+        Some(_) => drop_trailing_unit_dims(stage),
+        None if stage.reduces() => drop_unit_dims_of_loads(stage),
+        None => {}
     }
     while let Some(pair) = pairs(stage).into_iter().find(|pair| pair.fits(stage)) {
         *stage = pair.collapse(stage);
@@ -45,6 +47,17 @@ fn drop_unit_dims(stage: &mut Stage) {
     let (from, indices) = without_unit_dims(buffer, indices);
     stage.value = PrimExpr::load(&from, indices);
     (stage.buffer, stage.indices) = without_unit_dims(&stage.buffer, &stage.indices);
+}
+
+/// Removes dimensions of size 1 from the loads of a reduction that is no contraction.
+fn drop_unit_dims_of_loads(stage: &mut Stage) {
+    let mut value = stage.value.clone();
+    for load in loads(stage) {
+        let PrimKind::Load(buffer, indices, None) = load.kind() else { continue };
+        let (from, indices) = without_unit_dims(buffer, indices);
+        value = replaced(&value, load, &PrimExpr::load(&from, indices));
+    }
+    stage.value = value;
 }
 
 /// Removes trailing dimensions of size 1 from the loads of a contraction, such as the window of a 1 x 1 convolution, so
