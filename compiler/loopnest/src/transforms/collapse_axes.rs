@@ -28,54 +28,51 @@ pub static TRANSFORM: Transform = Transform {
 
 /// Collapses all axes of a stage that can be.
 fn apply(stage: &mut Stage) {
-    if stage.is_copy() {
-        drop_unit_dims(stage);
-    }
     match contraction_operands(stage) {
         Some(_) => drop_trailing_unit_dims(stage),
-        None if stage.reduces() => drop_unit_dims_of_loads(stage),
-        None => {}
+        None => drop_unit_dims(stage),
     }
     while let Some(pair) = pairs(stage).into_iter().find(|pair| pair.fits(stage)) {
         *stage = pair.collapse(stage);
     }
 }
 
-/// Removes dimensions of size 1 in between. Only for copies: packed layouts are recognized by their dimensions.
+/// Removes dimensions of size 1 from the loads, and from the store of an element-wise stage.
 fn drop_unit_dims(stage: &mut Stage) {
-    let PrimKind::Load(buffer, indices, None) = stage.value.kind() else { return };
-    let (from, indices) = without_unit_dims(buffer, indices);
-    stage.value = PrimExpr::load(&from, indices);
-    (stage.buffer, stage.indices) = without_unit_dims(&stage.buffer, &stage.indices);
-}
-
-/// Removes dimensions of size 1 from the loads of a reduction that is no contraction.
-fn drop_unit_dims_of_loads(stage: &mut Stage) {
-    let mut value = stage.value.clone();
-    for load in loads(stage) {
-        let PrimKind::Load(buffer, indices, None) = load.kind() else { continue };
-        let (from, indices) = without_unit_dims(buffer, indices);
-        value = replaced(&value, load, &PrimExpr::load(&from, indices));
+    keep_dims_of_loads(stage, &|buffer, indices| dims_but_unit(buffer, indices));
+    if !stage.reduces() && stage.epilogue.is_none() && is_plain(&stage.buffer, &stage.indices) {
+        let dims = dims_but_unit(&stage.buffer, &stage.indices);
+        if dims.len() < stage.indices.len() {
+            stage.buffer = with_dims(&stage.buffer, &dims);
+            stage.indices = dims.iter().map(|at| stage.indices[*at].clone()).collect();
+        }
     }
-    stage.value = value;
 }
 
 /// Removes trailing dimensions of size 1 from the loads of a contraction, such as the window of a 1 x 1 convolution, so
-/// that the dimension before them is the contiguous one.
+/// that the dimension before them is the contiguous one. Others remain: packed layouts are recognized by their
+/// dimensions.
 fn drop_trailing_unit_dims(stage: &mut Stage) {
-    let mut views: Vec<(Buffer, usize, Buffer)> = Vec::new();
+    keep_dims_of_loads(stage, &|buffer, indices| {
+        let last = (0..indices.len()).rfind(|at| !is_unit_dim(buffer, indices, *at));
+        (0..last.map_or(indices.len(), |last| last + 1)).collect()
+    });
+}
+
+/// Replaces the buffers that a stage loads from by views that have only some of their dimensions.
+fn keep_dims_of_loads(stage: &mut Stage, kept: &dyn Fn(&Buffer, &[PrimExpr]) -> Vec<usize>) {
+    let mut views: Vec<(Buffer, Vec<usize>, Buffer)> = Vec::new();
     let mut value = stage.value.clone();
     for load in loads(stage) {
         let PrimKind::Load(buffer, indices, None) = load.kind() else { continue };
-        if !is_plain(buffer, indices) {
+        let dims = kept(buffer, indices);
+        if !is_plain(buffer, indices) || dims.len() == indices.len() {
             continue;
         }
-        let Some(last) = (0..indices.len()).rfind(|at| !is_unit_dim(buffer, indices, *at)) else { continue };
-        let ndim = last + 1;
-        let known = views.iter().find(|(of, dims, _)| of == buffer && *dims == ndim).map(|(.., view)| view.clone());
-        let view = known.unwrap_or_else(|| buffer.change(|b| b.shape.truncate(ndim)));
-        value = replaced(&value, load, &PrimExpr::load(&view, indices[..ndim].to_vec()));
-        views.push((buffer.clone(), ndim, view));
+        let known = views.iter().find(|(of, own, _)| of == buffer && *own == dims).map(|(.., view)| view.clone());
+        let view = known.unwrap_or_else(|| with_dims(buffer, &dims));
+        value = replaced(&value, load, &PrimExpr::load(&view, dims.iter().map(|at| indices[*at].clone()).collect()));
+        views.push((buffer.clone(), dims, view));
     }
     stage.value = value;
 }
@@ -88,13 +85,12 @@ fn is_unit_dim(buffer: &Buffer, indices: &[PrimExpr], at: usize) -> bool {
     buffer.shape[at].as_int() == Some(1) && indices[at].as_int() == Some(0)
 }
 
-fn without_unit_dims(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
-    let dims: Vec<usize> = (0..indices.len()).filter(|at| !is_unit_dim(buffer, indices, *at)).collect();
-    if !is_plain(buffer, indices) || dims.len() == indices.len() {
-        return (buffer.clone(), indices.to_vec());
-    }
-    let view = buffer.change(|b| b.shape = dims.iter().map(|at| buffer.shape[*at].clone()).collect());
-    (view, dims.iter().map(|at| indices[*at].clone()).collect())
+fn dims_but_unit(buffer: &Buffer, indices: &[PrimExpr]) -> Vec<usize> {
+    (0..indices.len()).filter(|at| !is_unit_dim(buffer, indices, *at)).collect()
+}
+
+fn with_dims(buffer: &Buffer, dims: &[usize]) -> Buffer {
+    buffer.change(|b| b.shape = dims.iter().map(|at| buffer.shape[*at].clone()).collect())
 }
 
 /// Two axes; the inner one runs through all its values for each value of the outer one.
