@@ -2,7 +2,7 @@
 
 use super::{Op, Result, activation::axis_attr, op};
 use crate::{
-    node::{Node, axes_attr},
+    node::{self, Node, axes_attr},
     value::{Outputs, Value},
 };
 use hammock_ir::{PrimExpr, relax::Operand};
@@ -269,8 +269,25 @@ fn local_response(n: &mut Node) -> Result {
         let mean = n.reshape(mean, dims)?;
         let scaled = n.with_scalar("multiply", &mean, alpha)?;
         let shifted = n.with_scalar("add", &scaled, bias)?;
-        let power = n.with_scalar("power", &shifted, beta)?;
+        // Then the base is not negative infinity, for which roots and powers differ.
+        let power = match beta {
+            _ if alpha < 0.0 || bias < 0.0 => n.with_scalar("power", &shifted, beta)?,
+            _ => positive_power(n, &shifted, beta)?,
+        };
         n.call("divide", [x, power])
     })?;
     Ok(y.into())
+}
+
+/// A power of numbers that are not negative: of exponents 1/4, 1/2 and 3/4 by square roots, which are much cheaper.
+fn positive_power(n: &mut Node, base: &Operand, exponent: f64) -> node::Result<Operand> {
+    if ![0.25, 0.5, 0.75].contains(&exponent) {
+        return n.with_scalar("power", base, exponent);
+    }
+    let square_root = n.call("sqrt", [base.clone()])?;
+    if exponent == 0.5 {
+        return Ok(square_root);
+    }
+    let fourth_root = n.call("sqrt", [square_root.clone()])?;
+    if exponent == 0.25 { Ok(fourth_root) } else { n.call("multiply", [square_root, fourth_root]) }
 }
