@@ -688,6 +688,24 @@ def segments():
 
 
 @writes_models
+def constant_indices():
+    """Gathers of constant indices: progressions, and others. The last shifts rows as relative positions do."""
+    indices = dict(first=[0, 1, 2, 3], backwards=[-1, -2, -3], every_second=[0, 2, 4], same=[3, 3], around=[-1, 0, 1], single=[4], any=[0, 1, 3])
+    nodes = [h.make_node("Gather", ["x", name], [f"x_{name}"], axis=2) for name in indices]
+    nodes += [
+        h.make_node("Reshape", ["x", "flipped"], ["a"]),
+        h.make_node("Slice", ["a", "one", "many", "one"], ["b"]),
+        h.make_node("Reshape", ["b", "shorter"], ["c"]),
+        h.make_node("Gather", ["c", "first"], ["shifted"], axis=2),
+    ]
+    weights = {name: np.array(values) for name, values in indices.items()}
+    weights |= dict(flipped=np.array([2, 6, 4]), one=np.array([1]), many=np.array([99]), shorter=np.array([2, 4, 5]))
+    outputs = [(f"x_{name}", FLOAT, None) for name in indices] + [("shifted", FLOAT, None)]
+    model("constant_indices", nodes, [("x", FLOAT, [2, 4, 6])], outputs, weights)
+    record("constant_indices", random(1, 2, 4, 6))
+
+
+@writes_models
 def many_sizes():
     """More parts of different dynamic sizes than one kernel concatenates."""
     names = [f"x{at}" for at in range(20)]

@@ -39,6 +39,30 @@ pub fn expect_all_inside(cx: &CallContext, param: &str, sizes: &[PrimExpr]) -> R
     }
 }
 
+/// Positions `begin + step * i` in an axis.
+pub struct Progression {
+    /// The first position.
+    pub begin: i64,
+    /// Distance from one position to the next.
+    pub step: i64,
+}
+
+impl Progression {
+    /// Returns the progression that a constant vector of indices of an axis of `size` elements is; negative indices count
+    /// from the end. `None` for any other indices, and if one is out of bounds.
+    pub fn of(indices: &Operand, size: &PrimExpr) -> Option<Progression> {
+        let size = size.as_int()?;
+        let Operand::Const(vector) = indices else { return None };
+        let values = integers(&vector.tensor).filter(|_| vector.tensor.shape().len() == 1)?;
+        let is_inside = values.iter().all(|value| (-size..size).contains(value));
+        let positions: Vec<i64> = values.iter().map(|value| value.rem_euclid(size.max(1))).collect();
+        let (begin, second) = (*positions.first()?, *positions.get(1)?);
+        let step = second - begin;
+        let is_next = |pair: &[i64]| pair[1] - pair[0] == step;
+        (is_inside && positions.windows(2).all(is_next)).then_some(Progression { begin, step })
+    }
+}
+
 fn constants(operand: &Operand) -> Option<Vec<i64>> {
     match operand {
         Operand::Prim(e) => e.as_int().map(|v| vec![v]),

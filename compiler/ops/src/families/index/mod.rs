@@ -9,7 +9,7 @@ mod gather;
 mod slice;
 mod take;
 
-pub use constant::{expect_all_inside, expect_inside};
+pub use constant::{Progression, expect_all_inside, expect_inside};
 
 use crate::{CallContext, dims, op::Op};
 use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};

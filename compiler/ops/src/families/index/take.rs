@@ -1,6 +1,6 @@
 //! `take`
 
-use super::{clamp, expect_inside, expect_integers, from_end, inside, zero_if_empty};
+use super::{Progression, clamp, expect_inside, expect_integers, from_end, inside, zero_if_empty};
 use crate::{
     CallContext, dims,
     legalize::{Builder, Input, Legalized},
@@ -60,8 +60,17 @@ fn take_type(cx: &CallContext) -> Inferred {
 
 fn take_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "take")?;
-    let (x, indices) = (b.input("x")?, b.input("indices")?);
+    let x = b.input("x")?;
     let axis = axis_of(cx, x.ndim())?;
+    if let Some(positions) = Progression::of(cx.operand("indices")?, &x.shape()[axis]) {
+        let out = b.output("T_take")?;
+        b.compute(&out, |i| {
+            let position = dims::offset(&dims::mul(&i[axis], &positions.step.into()), positions.begin);
+            x.at(&[&i[..axis], &[position], &i[axis + 1..]].concat())
+        });
+        return Ok(b.finish());
+    }
+    let indices = b.input("indices")?;
     let mode = cx.one_of("mode", &MODES)?;
     let out = b.output("T_take")?;
     b.compute(&out, |i| {
