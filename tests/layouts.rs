@@ -476,6 +476,7 @@ fn file_tests_compute_the_same() {
         ("pack_weights/given.py", &[&[33, 96], &[96, 220]]),
         ("pack_weights/one_row.py", &[&[300], &[300, 2000]]),
         ("attach_attr_layout_free_buffers/weights.py", &[&[8, 8], &[8, 8], &[8, 8]]),
+        ("convert_layout/cheaper_mixed.py", &[&[1, 32, 14, 14]]),
         ("optimize_layout_transform/there_and_back.py", &[&[2, 8, 5]]),
         ("optimize_layout_transform/symbolic.py", &[&[3, 8]]),
         ("optimize_layout_transform/nothing.py", &[&[4, 4]]),

@@ -142,7 +142,8 @@ impl Convolution {
             let along: Vec<(i64, Range<i64>)> =
                 (0..self.taps(axis)?).map(|tap| Some((tap, self.inside(axis, tap)?))).collect::<Option<_>>()?;
             let along: Vec<_> = along.into_iter().filter(|(_, results)| !results.is_empty()).collect();
-            let with = |tap: &Tap| along.iter().map(|one| [&tap[..], &[one.clone()]].concat()).collect::<Vec<_>>();
+            let with =
+                |tap: &Tap| along.iter().map(|one| [&tap[..], std::slice::from_ref(one)].concat()).collect::<Vec<_>>();
             taps = taps.iter().flat_map(with).collect();
         }
         taps.sort_by_key(|tap| -area(tap));

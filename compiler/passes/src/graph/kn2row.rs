@@ -98,7 +98,10 @@ impl SumEmitter<'_> {
                 None => results,
             });
         }
-        let Some(mut result) = sum else { return Ok(self.out.push(binding)) };
+        let Some(mut result) = sum else {
+            self.out.push(binding);
+            return Ok(());
+        };
         if self.accumulator().is_some_and(|dtype| dtype != c.dtype) {
             result = self.op("astype", vec![result], [("dtype", AttrValue::DType(c.dtype))])?;
         }

@@ -20,7 +20,7 @@ use hammock_ops::{
     lookup,
     relayout::{Arrangement, LayoutChange, Relayout},
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Rewrites the bindings of one block. A variable whose value has another layout is replaced by a new one, so that
@@ -30,6 +30,7 @@ pub struct LayoutRewriter<'a> {
     function: &'a mut Function,
     desired: &'a Desired,
     memory: &'a MemoryDependences,
+    unchanged: FxHashSet<Var>,
     replaced: FxHashMap<Var, (Var, Arrangement)>,
     out: Emitter,
     span: Span,
@@ -43,8 +44,21 @@ impl<'a> LayoutRewriter<'a> {
         desired: &'a Desired,
         memory: &'a MemoryDependences,
     ) -> Self {
-        let out = Emitter::new(true);
-        LayoutRewriter { module, function, desired, memory, replaced: FxHashMap::default(), out, span: Span::NONE }
+        LayoutRewriter {
+            module,
+            function,
+            desired,
+            memory,
+            unchanged: FxHashSet::default(),
+            replaced: FxHashMap::default(),
+            out: Emitter::new(true),
+            span: Span::NONE,
+        }
+    }
+
+    /// Sets the variables whose calls stay in the program's layouts.
+    pub fn with_unchanged(self, unchanged: FxHashSet<Var>) -> Self {
+        LayoutRewriter { unchanged, ..self }
     }
 
     /// Returns the new bindings of the block.
@@ -64,6 +78,7 @@ impl<'a> LayoutRewriter<'a> {
         self.release_captured(&mut value)?;
         let local = self.may_convert(var);
         match value {
+            Value::Call(call) if self.unchanged.contains(&var) => self.keep_call(var, call),
             Value::Call(call) => match self.apply_layout_rule(&call, var)? {
                 Some(relaid) => self.convert_call(var, call, relaid),
                 None => self.keep_call(var, call),

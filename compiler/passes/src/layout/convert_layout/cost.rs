@@ -3,7 +3,7 @@
 use super::desired::Desired;
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr,
-    relax::{Binding, Call, Callee, Function, Operand, Value},
+    relax::{Binding, Call, Callee, Function, Operand, Value, Var},
 };
 use hammock_target::{assumed_machine::MAX_VECTOR_BYTES, dynamic_extent};
 
@@ -55,6 +55,22 @@ pub fn of(module: &Module, function: &Function, desired: &Desired, bindings: &[B
         }
     }
     cost
+}
+
+/// Returns the variables of calls with desired layouts, in order, with the wasted work of each.
+pub fn wasted_by_call(
+    module: &Module,
+    function: &Function,
+    desired: &Desired,
+    bindings: &[Binding],
+) -> Vec<(Var, i64)> {
+    let wasted = |binding: &Binding| {
+        let Value::Call(call) = &binding.value else { return None };
+        let Callee::Op(name) = &call.callee else { return None };
+        let result = dims(module, function, &binding.var.into()).filter(|_| desired.contains_key(&**name))?;
+        Some((binding.var, wasted(module, function, call, &result).unwrap_or(0)))
+    };
+    bindings.iter().filter_map(wasted).collect()
 }
 
 /// Returns true if a convolution of a narrow dtype uses dot products of packed channels, which must be adjacent.

@@ -7,7 +7,8 @@
 //! `layout_transform` for blocked layouts (`NCHW4c`), which need sizes that are multiples of the block.
 //!
 //! Values visible outside a dataflow block keep their layouts. With `cheaper`, a block stays as it is if its
-//! convolutions gain less than moving tensors costs.
+//! convolutions gain less than moving tensors costs; and convolutions that would lose stay as they are, if that is
+//! cheaper.
 
 mod block;
 mod cost;
@@ -16,16 +17,18 @@ mod elide_input_permutes;
 
 use crate::{Context, OptionKind, Options, Pass, PassOption, rewrite};
 use block::LayoutRewriter;
+use cost::Cost;
 use desired::Desired;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
     relax::{
-        Binding, Body, Function,
+        Binding, Body, Function, Var,
         memory::{MemoryDependences, Writers},
     },
 };
 use hammock_ops::Table;
+use rustc_hash::FxHashSet;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -112,9 +115,39 @@ impl Converter<'_> {
         if before.wasted == 0 {
             return Ok(bindings);
         }
-        let converted = LayoutRewriter::new(module, function, desired, memory).block(bindings.clone())?;
-        let converted = elide_input_permutes::elide_input_permutes(module, function, converted);
-        let after = cost::of(module, function, desired, &converted);
-        Ok(if after.total() < before.total() { converted } else { bindings })
+        let mut best = (before, bindings.clone());
+        let all = self.converted(function, &bindings, FxHashSet::default())?;
+        let worse = self.worse_calls(function, &bindings, &all);
+        best = self.cheaper(function, best, all);
+        if !worse.is_empty() {
+            let others = self.converted(function, &bindings, worse)?;
+            best = self.cheaper(function, best, others);
+        }
+        Ok(best.1)
+    }
+
+    /// Returns the bindings of a block with other layouts, except those of `unchanged`.
+    fn converted(
+        &self,
+        function: &mut Function,
+        bindings: &[Binding],
+        unchanged: FxHashSet<Var>,
+    ) -> Result<Vec<Binding>, Diagnostic> {
+        let rewriter = LayoutRewriter::new(self.module, function, self.desired, self.memory);
+        let converted = rewriter.with_unchanged(unchanged).block(bindings.to_vec())?;
+        Ok(elide_input_permutes::elide_input_permutes(self.module, function, converted))
+    }
+
+    /// Returns the variables of calls that waste more work in other layouts.
+    fn worse_calls(&self, function: &Function, bindings: &[Binding], converted: &[Binding]) -> FxHashSet<Var> {
+        let wasted = |bindings| cost::wasted_by_call(self.module, function, self.desired, bindings);
+        let pairs = wasted(bindings).into_iter().zip(wasted(converted));
+        pairs.filter(|((_, before), (_, after))| before < after).map(|((var, _), _)| var).collect()
+    }
+
+    /// Returns the cheaper one of two forms of a block, the first if they cost the same.
+    fn cheaper(&self, function: &Function, best: (Cost, Vec<Binding>), other: Vec<Binding>) -> (Cost, Vec<Binding>) {
+        let cost = cost::of(self.module, function, self.desired, &other);
+        if cost.total() < best.0.total() { (cost, other) } else { best }
     }
 }
