@@ -53,7 +53,7 @@ fn models_match_onnx_runtime() {
 
 #[test]
 fn compiled_models_match_onnx_runtime() {
-    for name in ["cnn", "encoder", "segments", "column_blocks", "constant_indices"] {
+    for name in ["cnn", "encoder", "segments", "column_blocks", "constant_indices", "grid_samples"] {
         expect(name, &format!("tests/onnx/{name}.onnx"), &[]);
     }
 }

@@ -168,6 +168,27 @@ def column_blocks():
 
 
 @writes_models
+def grid_samples():
+    """GridSample of few and many channels, images and volumes, in all modes."""
+    nodes, inputs, outputs, values = [], [], [], []
+    for at, (mode, padding, corners, channels, grid) in enumerate([
+        ("linear", "zeros", 0, 17, [5, 3]), ("linear", "border", 1, 3, [4, 5]), ("linear", "reflection", 0, 2, [17, 2]),
+        ("nearest", "zeros", 1, 20, [3, 3]), ("nearest", "reflection", 1, 3, [2, 9]), ("cubic", "zeros", 0, 17, [4, 2]),
+        ("cubic", "border", 0, 2, [3, 6]), ("cubic", "reflection", 1, 1, [5, 5]), ("linear", "zeros", 0, 16, [2, 3, 4]),
+        ("linear", "border", 0, 2, [3, 2, 4]), ("nearest", "zeros", 0, 2, [3, 3, 2]),
+    ]):
+        x = random(80 + at, 2, channels, *[6, 5, 4][: len(grid)])
+        positions = (random(100 + at, 2, *grid, len(grid)) * 1.5).astype(np.float32)
+        inputs += [(f"x{at}", FLOAT, ["n", *x.shape[1:]]), (f"grid{at}", FLOAT, ["n", *positions.shape[1:]])]
+        outputs.append((f"y{at}", FLOAT, None))
+        values += [x, positions]
+        nodes.append(h.make_node("GridSample", [f"x{at}", f"grid{at}"], [f"y{at}"], mode=mode, padding_mode=padding,
+                                 align_corners=corners))
+    model("grid_samples", nodes, inputs, outputs, opset=20)
+    record("grid_samples", *values)
+
+
+@writes_models
 def sequences():
     of_node_tests(
         "sequences", "linear_attention_gated_delta", "linear_attention_gated_delta_gqa", "linear_attention_linear",

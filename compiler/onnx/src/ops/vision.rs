@@ -30,14 +30,26 @@ fn grid_sample(n: &mut Node) -> Result {
         other => other,
     };
     let layout = if n.rank(&x)? == 5 { "NCDHW" } else { "NCHW" };
+    let (sizes, positions) = (n.dims(&x)?, n.dims(&grid)?);
+    let [batch, positions @ .., rank] = positions.as_slice() else {
+        return n.error("its grid has to have as many dimensions as its data");
+    };
     let attrs = [
         ("method", method.into()),
         ("layout", layout.into()),
         ("padding_mode", n.attrs.str_or("padding_mode", "zeros")?.into()),
         ("align_corners", n.attrs.flag("align_corners")?.into()),
     ];
+    if positions.is_empty() || positions.len() + 2 != sizes.len() {
+        return n.error("its grid has to have as many dimensions as its data");
+    }
+    // One row of positions: kernels have vectors along it, which short rows would not fill.
+    let ones = vec![PrimExpr::int64(1); positions.len() - 1];
+    let row = [std::slice::from_ref(batch), &ones, &[node::product(positions), rank.clone()]].concat();
+    let grid = n.reshape(grid, row)?;
     let grid = move_coordinates(n, grid, false)?;
-    Ok(n.call_with("image.grid_sample", [x, grid], &attrs)?.into())
+    let y = n.call_with("image.grid_sample", [x, grid], &attrs)?;
+    Ok(n.reshape(y, [&sizes[..2], positions].concat())?.into())
 }
 
 fn affine_grid(n: &mut Node) -> Result {

@@ -226,6 +226,42 @@ fn sampling_along_a_grid() {
     }
 }
 
+/// Many channels are sampled in vectors along channels, few in vectors along positions: the results are the same, also
+/// next to elements that are not finite.
+#[test]
+fn sampling_of_many_channels() {
+    let mut values: Vec<f32> = elements(&noise(&[2, 5, 4, 19], 11)).iter().map(|v| *v as f32).collect();
+    (values[40], values[401]) = (f32::INFINITY, f32::NAN);
+    let last = tensor(&[2, 5, 4, 19], &values);
+    let channels = |range: std::ops::Range<usize>| {
+        let at = |n: usize, c: usize, yx: usize| values[(n * 20 + yx) * 19 + c];
+        let all: Vec<f32> =
+            (0..2).flat_map(|n| range.clone().flat_map(move |c| (0..20).map(move |yx| at(n, c, yx)))).collect();
+        tensor(&[2, range.len() as i64, 5, 4], &all)
+    };
+    let (first, some) = (channels(0..19), channels(7..9));
+    let grid = noise(&[2, 2, 3, 7], 12);
+    let grid = tensor(grid.shape(), &elements(&grid).iter().map(|v| *v as f32 * 0.4).collect::<Vec<_>>());
+    let same = |a: f64, b: f64| a.is_nan() && b.is_nan() || a == b || (a - b).abs() < 1e-5;
+    for method in ["bilinear", "nearest", "bicubic"] {
+        for padding in ["zeros", "border", "reflection"] {
+            let attrs = |layout: &'static str| {
+                [("method", method.into()), ("padding_mode", padding.into()), ("layout", layout.into())]
+            };
+            let sample = |x: &Tensor, layout| run1("image.grid_sample", &[x.into(), (&grid).into()], &attrs(layout));
+            let (few, many) = (sample(&some, "NCHW"), sample(&first, "NCHW"));
+            let many_last = sample(&last, "NHWC");
+            assert_eq!((many.shape(), many_last.shape()), (&[2, 19, 3, 7][..], &[2, 3, 7, 19][..]));
+            for at in 0..2 * 2 * 21 {
+                let (n, c, y, x) = (at / 42, at / 21 % 2, at / 7 % 3, at % 7);
+                let expected = view(&few).at(&[n, c, y, x]);
+                let found = [view(&many).at(&[n, c + 7, y, x]), view(&many_last).at(&[n, y, x, c + 7])];
+                assert!(found.iter().all(|v| same(*v, expected)), "{method} {padding}: {found:?}, not {expected}");
+            }
+        }
+    }
+}
+
 #[test]
 fn cubic_sampling_at_elements_is_exact() {
     let x = noise(&[1, 1, 4, 4], 7);

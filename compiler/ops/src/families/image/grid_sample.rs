@@ -4,7 +4,7 @@
 //! their outer edges. Positions outside the data read zero, the nearest border element, or the element reflected at the
 //! border.
 
-use super::taps::{Tap, weighted_sum};
+use super::sampling::{Axis, Sampler};
 use crate::{
     CallContext, dims,
     families::nn::{activation::float_tensor, expect_layout, layout, rows::number},
@@ -77,97 +77,8 @@ fn infer_grid_sample(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape: TensorShape::Known(layout.from_primal(&primal, &sizes).into()), ..data }.into())
 }
 
-/// Sampling along one axis.
-struct Axis<'a> {
-    size: PrimExpr,
-    align_corners: bool,
-    padding: &'a str,
-    dtype: DType,
-}
-
-impl Axis<'_> {
-    fn constant(&self, value: f64) -> PrimExpr {
-        PrimExpr::float(value, self.dtype)
-    }
-
-    /// The size plus `by`, as a float.
-    fn size(&self, by: i64) -> PrimExpr {
-        number(&dims::offset(&self.size, by), self.dtype)
-    }
-
-    /// The position in the data of a coordinate between -1 and 1.
-    fn position(&self, coordinate: PrimExpr) -> PrimExpr {
-        let moved = coordinate + self.constant(1.0);
-        match self.align_corners {
-            true => moved * self.size(-1) / self.constant(2.0),
-            false => moved * self.size(0) / self.constant(2.0) - self.constant(0.5),
-        }
-    }
-
-    /// Maps any position into the data, according to the padding mode.
-    fn inside(&self, x: PrimExpr) -> PrimExpr {
-        match self.padding {
-            "border" => self.clip(x),
-            "reflection" => self.clip(self.reflect(x)),
-            _ => x,
-        }
-    }
-
-    fn clip(&self, x: PrimExpr) -> PrimExpr {
-        x.max(self.constant(0.0)).min(self.size(-1))
-    }
-
-    /// Reflects a position at both ends, repeatedly.
-    fn reflect(&self, x: PrimExpr) -> PrimExpr {
-        let (first, length) = match self.align_corners {
-            true => (self.constant(0.0), self.size(-1).max(self.constant(1.0))),
-            false => (self.constant(-0.5), self.size(0)),
-        };
-        let distance = (x - &first).unary("fabs");
-        let folds = (&distance / &length).unary("floor");
-        let rest = distance - &folds * &length;
-        let half = (&folds / self.constant(2.0)).unary("floor");
-        let forth = (half * self.constant(2.0)).eq(folds);
-        forth.select(rest.clone(), length - rest) + first
-    }
-
-    /// The elements sampled for a coordinate, with their weights.
-    fn taps(&self, coordinate: PrimExpr, method: &str) -> Vec<Tap> {
-        let x = self.position(coordinate);
-        match method {
-            "nearest" => vec![Tap::whole(self.inside(x).unary("nearbyint").cast(DType::INT64))],
-            "bilinear" => {
-                let x = self.inside(x);
-                let floor = x.clone().unary("floor");
-                let (low, part) = (floor.clone().cast(DType::INT64), x - floor);
-                let high = dims::offset(&low, 1);
-                let tap = |index, weight| Tap { index, weight: Some(weight) };
-                vec![tap(low, self.constant(1.0) - &part), tap(high, part)]
-            }
-            _ => self.cubic(x),
-        }
-    }
-
-    /// Four elements, by the cubic convolution of slope -0.75 (Keys, 1981). Padding applies to each of them.
-    fn cubic(&self, x: PrimExpr) -> Vec<Tap> {
-        const A: f64 = -0.75;
-        let floor = x.clone().unary("floor");
-        let part = x - &floor;
-        let c = |v| self.constant(v);
-        let near = |t: PrimExpr| (c(A + 2.0) * &t - c(A + 3.0)) * &t * t + c(1.0);
-        let far = |t: PrimExpr| ((c(A) * &t - c(5.0 * A)) * &t + c(8.0 * A)) * t - c(4.0 * A);
-        let weights = [far(&part + c(1.0)), near(part.clone()), near(c(1.0) - &part), far(c(2.0) - part)];
-        let tap = |(k, weight): (usize, PrimExpr)| {
-            let at = self.inside(&floor + c(k as f64 - 1.0));
-            Tap { index: at.cast(DType::INT64), weight: Some(weight) }
-        };
-        weights.into_iter().enumerate().map(tap).collect()
-    }
-}
-
 fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
-    let spatial = spatial(cx)?;
-    let primal = format!("NC{spatial}");
+    let primal = format!("NC{}", spatial(cx)?);
     let layout = layout(cx, "layout", &primal)?;
     let (method, padding) = (cx.one_of("method", METHODS)?, cx.one_of("padding_mode", PADDINGS)?);
     let align_corners = cx.bool("align_corners")?;
@@ -175,31 +86,11 @@ fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
     let (data, grid) = (b.input("data")?, b.input("grid")?);
     let out = b.output("grid_sample")?;
     let dtype = accumulator(grid.dtype());
-    let mut sizes = layout.to_primal(&primal, data.shape());
+    let sizes = layout.to_primal(&primal, data.shape());
     b.require_equal(&sizes[0], &grid.shape()[0], "`data` and `grid` must have one batch size");
-    sizes.drain(..2);
-    let axes = sizes.iter().map(|size| Axis { size: size.clone(), align_corners, padding, dtype });
-    let axes: Vec<Axis> = axes.collect();
-    let wide = if data.dtype() == DType::FLOAT64 { DType::FLOAT64 } else { DType::FLOAT32 };
-    b.compute(&out, |at| {
-        let position = layout.primal_index(&primal, at);
-        let taps: Vec<Vec<Tap>> = axes
-            .iter()
-            .enumerate()
-            .map(|(k, axis)| {
-                let mut from = position.clone();
-                from[1] = ((axes.len() - 1 - k) as i64).into();
-                axis.taps(grid.at(&from).cast(dtype), method)
-            })
-            .collect();
-        let read = |index: &[PrimExpr]| {
-            let inside = index.iter().zip(&sizes).map(|(i, size)| i.clone().ge(0i64).and(i.clone().lt(size)));
-            let value = data.at(&layout.index(&primal, &[&position[..2], index].concat()));
-            let zero = PrimExpr::constant(0.0, data.dtype());
-            inside.reduce(PrimExpr::and).map_or(value.clone(), |inside| inside.if_then_else(value, zero))
-        };
-        weighted_sum(&taps, wide, read).cast(out.dtype)
-    });
+    let axes = sizes[2..].iter().map(|size| Axis { size: size.clone(), align_corners, padding, dtype });
+    let sampler = Sampler { axes: axes.collect(), method, data, grid, layout, primal, sizes };
+    sampler.sample(&mut b, &out);
     Ok(b.finish())
 }
 

@@ -2,6 +2,7 @@
 
 mod grid_sample;
 mod resize;
+mod sampling;
 mod taps;
 
 use crate::op::Op;

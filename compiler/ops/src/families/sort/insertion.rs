@@ -1,16 +1,12 @@
 //! The top `k` of a line by insertion: one pass maintains the best elements so far in order. Elements that are no better
 //! than the last of them cost one vectorized comparison.
 
-use super::{
-    Order, from_line,
-    topk::Best,
-    vectors::{LANES, when_any},
-};
+use super::{Order, from_line, topk::Best};
 use crate::{
     dims,
     legalize::{
         Input,
-        loops::{each, in_order},
+        loops::{LANES, each, in_order, when_any},
     },
 };
 use hammock_ir::{

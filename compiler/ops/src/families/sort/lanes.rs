@@ -1,15 +1,12 @@
 //! The top `k` of several lines at once: each vector lane has a line of its own, and insertion is a comparison and two
 //! selects for each of the `k` elements. A vector with no element that enters any line costs one comparison.
 
-use super::{
-    Order, from_line,
-    vectors::{LANES, in_lanes, when_any},
-};
+use super::{Order, from_line};
 use crate::{
     dims,
     legalize::{
         Builder, Input, accumulator,
-        loops::{each, in_order, when},
+        loops::{LANES, each, in_lanes, in_order, when, when_any},
     },
 };
 use hammock_ir::{

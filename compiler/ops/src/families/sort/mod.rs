@@ -12,7 +12,6 @@ mod order;
 mod radix;
 mod reservoir;
 mod topk;
-mod vectors;
 
 use crate::{
     CallContext,

@@ -6,17 +6,12 @@
 //! random order, the number of sorts is logarithmic in the length; in the worst case, ascending order, every element is
 //! sorted about twice.
 
-use super::{
-    Order, from_line,
-    radix::Radix,
-    topk::Best,
-    vectors::{LANES, when_any},
-};
+use super::{Order, from_line, radix::Radix, topk::Best};
 use crate::{
     dims,
     legalize::{
         Input,
-        loops::{Cell, each, in_order, when, when_else},
+        loops::{Cell, LANES, each, in_order, when, when_any, when_else},
     },
 };
 use hammock_ir::{

@@ -167,9 +167,6 @@ impl Vectorizer {
 
     /// Runs `f` under an additional mask.
     fn within<T>(&mut self, condition: &PrimExpr, f: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        if self.vectors.keys().any(|v| condition.uses(v)) {
-            return None;
-        }
         let outer = self.mask.clone();
         self.mask = Some(outer.clone().map_or(condition.clone(), |m| m.and(condition.clone())));
         let result = f(self);
@@ -187,7 +184,8 @@ impl Vectorizer {
 
     /// Returns a statement as a serial loop, unless it needs values that are already vectors.
     fn scalarized(&self, stmt: &Stmt) -> Option<Stmt> {
-        if stmt.declares() || self.needs_vectors(stmt) {
+        let uses_vectors = |e: &PrimExpr| self.vectors.keys().any(|v| e.uses(v));
+        if stmt.declares() || self.needs_vectors(stmt) || self.mask.as_ref().is_some_and(uses_vectors) {
             return None;
         }
         let var = self.var.fresh();
