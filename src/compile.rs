@@ -149,6 +149,7 @@ impl CodeArgs {
             level: self.level.unwrap_or(defaults.level),
             passes: read_pipeline(&self.passes)?,
             quantization: self.quantize.quantization(),
+            quantized_activations: self.quantize.activations(),
             bytecode: self.bytecode()?,
             exec_mode: self.exec_mode.as_deref().unwrap_or("bytecode").parse()?,
             bounds: if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked },
@@ -168,7 +169,11 @@ impl CodeArgs {
         let (passes, quantization) = (read_pipeline(&self.passes)?, self.quantize.quantization());
         let (gpu, strict_order) = (self.target.gpu()?, self.strict_order);
         let libraries = self.target.libraries(strict_order)?;
-        Ok(Options { gpu, libraries, level, passes, quantization, strict_order, ..Options::default() }.pipeline())
+        let quantized_activations = self.quantize.activations();
+        let defaults = Options::default();
+        let options =
+            Options { gpu, libraries, level, passes, quantization, quantized_activations, strict_order, ..defaults };
+        Ok(options.pipeline())
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
@@ -195,10 +200,9 @@ impl CodeArgs {
             ("--exec-mode", self.exec_mode.is_some()),
             ("--passes", !self.passes.is_empty()),
             ("--bytecode", self.bytecode.is_some()),
-            self.quantize.given(),
             self.target.given_libs(),
         ];
-        self.of_kernels().into_iter().chain(others).chain(self.cache.given()).collect()
+        self.of_kernels().into_iter().chain(others).chain(self.quantize.given()).chain(self.cache.given()).collect()
     }
 
     /// Prints how kernels stay inside their buffers, if asked to.

@@ -259,6 +259,7 @@ impl Opt {
             libraries: self.target.libraries(self.strict_order)?,
             threads: self.threads.map_or(defaults.threads, usize::from),
             quantization: self.quantize.quantization(),
+            quantized_activations: self.quantize.activations(),
             explain_fusion: self.watch.explain_fusion,
             strict_order: self.strict_order,
             allow_tf32: self.allow_tf32,
@@ -322,13 +323,17 @@ impl Opt {
         let watched = self.bisect.is_some() || self.watch.given().iter().any(|(_, given)| *given);
         let (quantize, libs) = (self.quantize.given(), self.target.given_libs());
         if self.passes.is_some() {
-            refuse(&[quantize], "`--passes` says which passes run: `QuantizeWeights` can be one of them")?;
+            let [weights, activations] = quantize;
+            refuse(&[weights], "`--passes` says which passes run: `QuantizeWeights` can be one of them")?;
+            refuse(&[activations], "`--passes` says which passes run: `QuantizeActivations` can be one of them")?;
             refuse(&[libs], "`--passes` says which passes run: `FuseOpsByPattern` and `RunCodegen` can be among them")?;
         }
         let list = match (&self.passes, self.level) {
             (Some(list), _) => list,
             (None, Some(level)) => return self.level_pipeline(level),
-            (None, None) if watched || quantize.1 || libs.1 => return self.level_pipeline(Options::default().level),
+            (None, None) if watched || quantize.iter().any(|flag| flag.1) || libs.1 => {
+                return self.level_pipeline(Options::default().level);
+            }
             (None, None) => return Ok(Pipeline::default()),
         };
         read_pipeline(list)
@@ -338,7 +343,10 @@ impl Opt {
     fn level_pipeline(&self, level: u8) -> Result<Pipeline, Failure> {
         let (quantization, strict_order) = (self.quantize.quantization(), self.strict_order);
         let (gpu, libraries) = (self.target.gpu()?, self.target.libraries(strict_order)?);
-        Ok(Options { gpu, libraries, level, quantization, strict_order, ..Options::default() }.level_pipeline())
+        let quantized_activations = self.quantize.activations();
+        let defaults = Options::default();
+        let options = Options { gpu, libraries, level, quantization, quantized_activations, strict_order, ..defaults };
+        Ok(options.level_pipeline())
     }
 
     /// Fails unless the other file has the same module.

@@ -1,4 +1,4 @@
-//! Flags of weight-only quantization.
+//! Flags of quantization.
 
 use clap::{Args, ValueEnum};
 use hammock_compiler::Quantization;
@@ -12,6 +12,10 @@ pub struct QuantizeFlags {
     /// Number of rows of a matrix that share a scale [default: all with int8, 32 with int4]
     #[arg(long, value_name = "ROWS", requires = "quantize", value_parser = clap::value_parser!(i64).range(1..))]
     quantize_group: Option<i64>,
+    /// Quantize the activations of matmuls by quantized weights to int8, at run time: those of `--quantize`, and weights
+    /// that the model itself stores in groups of 2, 4 or 8 bits
+    #[arg(long)]
+    quantize_activations: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -30,8 +34,13 @@ impl QuantizeFlags {
         Some(Quantization { dtype, group: self.quantize_group })
     }
 
-    /// The flag, and whether it was given.
-    pub fn given(&self) -> (&'static str, bool) {
-        ("--quantize", self.quantize.is_some())
+    /// True if activations are quantized as well.
+    pub fn activations(&self) -> bool {
+        self.quantize_activations
+    }
+
+    /// The flags, and whether it was given.
+    pub fn given(&self) -> [(&'static str, bool); 2] {
+        [("--quantize", self.quantize.is_some()), ("--quantize-activations", self.quantize_activations)]
     }
 }

@@ -110,6 +110,58 @@ fn matmuls_match_the_definition_of_quantization() {
     }
 }
 
+/// Activations are the nearest multiples of the scale of each group, of rows of any number, and results those of exact
+/// sums.
+#[test]
+fn activations_match_the_definition_of_quantization() {
+    fastrand::seed(6);
+    let (inner, columns) = (320, 70);
+    let folder = tempfile::tempdir().unwrap();
+    let w: Vec<f32> = random(inner * columns);
+    let tensor = Tensor::from_slice(&[inner as i64, columns as i64], &w).unwrap();
+    save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), tensor)]).unwrap();
+    for (rows, dtype, most, group, of_rows) in
+        [(1, "int4", 7.0, 32, 32), (20, "int4", 7.0, 32, 32), (5, "int8", 127.0, inner, 64), (3, "int4", 7.0, 160, 40)]
+    {
+        let model = MODEL.replace("516", &inner.to_string()).replace("1100", &columns.to_string());
+        let model = model.replace("DTYPE", "float32").replace("ROWS", if rows == 5 { "n" } else { "ROW" });
+        std::fs::write(folder.path().join("model.py"), model.replace("ROW", &rows.to_string())).unwrap();
+        let mut x = random(rows * inner);
+        x[..of_rows].fill(0.0);
+        let tensor = Tensor::from_slice(&[rows as i64, inner as i64], &x).unwrap();
+        save_npz(&folder.path().join("x.npz"), &[("x".to_owned(), tensor)]).unwrap();
+        let group_text = group.to_string();
+        let flags = ["--quantize", dtype, "--quantize-group", &group_text, "--quantize-activations"];
+        let run = ["run", "model.py", "--params", "w.safetensors", "--arg", "@x.npz#x", "--output", "y.npz"];
+        let output = Command::new(env!("CARGO_BIN_EXE_hammock"))
+            .args(run)
+            .args(flags)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && stderr.contains("1 matmul with int8 activations"), "{stderr}");
+        let step = |values: &dyn Fn(usize) -> f32, most: f32, first: usize, count: usize| {
+            (first..first + count).map(|at| values(at).abs()).fold(0.0, f32::max) / most
+        };
+        let nearest = |values: &dyn Fn(usize) -> f32, most: f32, at: usize, group: usize| {
+            let step = step(values, most, at / group * group, group);
+            if step > 0.0 { (values(at) / step).round_ties_even() * step } else { 0.0 }
+        };
+        let found = load_npz(&folder.path().join("y.npz"), "0").unwrap();
+        for (at, got) in found.as_slice::<f32>().unwrap().iter().enumerate() {
+            let (row, column) = (at / columns, at % columns);
+            let (of_row, of_column) = (|k: usize| x[row * inner + k], |k: usize| w[k * columns + column]);
+            let product = |k: usize| {
+                f64::from(nearest(&of_row, 127.0, k, of_rows)) * f64::from(nearest(&of_column, most, k, group))
+            };
+            let expected: f64 = (0..inner).map(product).sum();
+            // A tie may be rounded either way.
+            assert!((f64::from(*got) - expected).abs() < 0.02, "{flags:?} at {at}: {got}, not {expected}");
+        }
+    }
+}
+
 /// Unsupported cases are reported.
 #[test]
 fn quantization_without_effect_is_reported() {

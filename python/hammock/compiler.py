@@ -21,6 +21,7 @@ def compile(
     opt_level: int = 2,
     quantize: str | None = None,
     quantize_group: int | None = None,
+    quantize_activations: bool = False,
     threads: int | None = None,
     passes: transform.Passes = (),
     module: str | None = None,
@@ -66,6 +67,7 @@ def compile(
       `passes`: passes to run before those of the level, as in `opt`.
       `quantize`: "int8" or "int4", for the constant weights of matmuls; `quantize_group` is the number of rows that
         share a scale.
+      `quantize_activations`: int8 activations for matmuls by quantized weights, scaled at run time.
       `exec_mode`: how graphs run: "bytecode", "compiled" to machine code, or "compiled=f,g" for these functions only.
       `strict_order`: keep the program's order of additions; slower.
       `libs`: libraries of the GPU's vendor that compute what they can: ["cublas"] for matmuls.
@@ -93,6 +95,7 @@ def compile(
         "opt_level": opt_level,
         "quantize": quantize,
         "quantize_group": quantize_group,
+        "quantize_activations": quantize_activations,
         "threads": threads,
         "exec_mode": exec_mode,
         "strict_order": strict_order,

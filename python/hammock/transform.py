@@ -100,6 +100,7 @@ def opt(
     params: Any = None,
     quantize: str | None = None,
     quantize_group: int | None = None,
+    quantize_activations: bool = False,
     strict_order: bool = False,
     threads: int | None = None,
     cache: bool = True,
@@ -112,8 +113,8 @@ def opt(
     each is a name (`"FuseOps"`), a name with a dict of options (`("FuseOps", {"fuse_opt_level": 1})`), a text
     (`"FuseOps{fuse_opt_level=1}"`, also several with commas), or a callable that gets a module and returns a module
     or its text. What a callable returns is verified. With `opt_level`, 0 to 3, those that compile a module at this
-    level follow; `quantize`, `quantize_group` and `strict_order` are for them, as in `compile`. `params` are the
-    values of parameters that become constants first. `timeout` is a limit in seconds. `progress` is called with a
+    level follow; the options of quantization and `strict_order` are for them, as in `compile`. `params` are the values
+    of parameters that become constants first. `timeout` is a limit in seconds. `progress` is called with a
     text for each pass.
 
     Raises CompileError if a pass fails, or what a callable returns is not a well-formed module; exceptions of
@@ -121,10 +122,10 @@ def opt(
     """
     control = Control("timeout", timeout, progress)
     options: dict[str, Any] = {"target": target, "threads": threads, "cache": cache, "strict_order": strict_order}
-    options |= {"quantize": quantize, "quantize_group": quantize_group}
+    options |= {"quantize": quantize, "quantize_group": quantize_group, "quantize_activations": quantize_activations}
     steps = split(passes)
-    if opt_level is None and (quantize is not None or strict_order):
-        raise TypeError("`quantize` and `strict_order` are for the passes of `opt_level`, which is not given")
+    if opt_level is None and (quantize is not None or quantize_activations or strict_order):
+        raise TypeError("options of quantization and `strict_order` are for the passes of `opt_level`, which is not given")
     level_passes = _compiler.level_passes(options | {"opt_level": opt_level})
     if opt_level is not None:
         options["opt_level"] = opt_level

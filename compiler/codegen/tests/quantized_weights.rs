@@ -128,6 +128,101 @@ def f(x: T.handle, w: T.handle, s: T.handle, y: T.handle):
     }
 }
 
+/// A matmul of int8 activations by weights of 8, 4 or 2 bits, with scales of groups for both, and a zero point.
+fn int8_activations(rng: &mut Rng) -> (String, [Any; 5]) {
+    let (bits, rows, columns) =
+        (*rng.pick(&[8, 4, 2]), *rng.pick(&[1, 1, 3, 4, 9, 20]), *rng.pick(&[1, 7, 16, 40, 67, 96]));
+    let (group, of_rows) = (*rng.pick(&[16, 32, 64]), *rng.pick(&[1, 2]));
+    let terms = group * of_rows * rng.between(1, 3);
+    let per_word = 32 / bits;
+    let packed = bits == 8 && rng.chance(50);
+    let (dtype, shape, number) = match bits {
+        8 if packed => ("uint8", vec![terms / 4, columns, 4], "W[vk // 4, vj, vk % 4]".to_owned()),
+        8 => ("uint8", vec![terms, columns], "W[vk, vj]".to_owned()),
+        _ => {
+            let shift = format!("vk % 4 * 8 + vk % {per_word} // 4 * {bits}");
+            let bits = format!(
+                "T.shift_right(W[vk // {per_word}, vj], T.Cast(\"uint32\", {shift})), T.uint32({})",
+                (1 << bits) - 1
+            );
+            (
+                "uint32",
+                vec![(terms + per_word - 1) / per_word, columns],
+                format!("T.Cast(\"uint8\", T.bitwise_and({bits}))"),
+            )
+        }
+    };
+    let zeros = [terms / (group * of_rows), columns];
+    let zero = if rng.chance(50) { "T.Cast(\"int32\", Z[vk // GROUP, vj])" } else { "8" };
+    let wide = (group * of_rows).to_string();
+    let dims = |shape: &[i64]| shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(x: T.handle, xs: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle):
+    T.func_attr({{\"tirx.noalias\": True}})
+    X = T.match_buffer(x, ({rows}, {terms}), \"int8\")
+    XS = T.match_buffer(xs, ({rows}, {}), \"float32\")
+    W = T.match_buffer(w, ({}), \"{dtype}\")
+    S = T.match_buffer(s, ({}), \"float32\")
+    Z = T.match_buffer(z, ({}), \"uint8\")
+    Y = T.match_buffer(y, ({rows}, {columns}), \"float32\")
+    for i, j, k in T.grid({rows}, {columns}, {terms}):
+        with T.sblock(\"matmul\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                Y[vi, vj] = T.float32(0)
+            Y[vi, vj] = Y[vi, vj] + T.Cast(\"float32\", T.Cast(\"int32\", X[vi, vk]) * (T.Cast(\"int32\", {number}) - {})) \
+         * (XS[vi, vk // {group}] * S[vk // {wide}, vj])
+",
+        terms / group,
+        dims(&shape),
+        dims(&zeros),
+        dims(&zeros),
+        zero.replace("GROUP", &wide),
+    );
+    let count = |shape: &[i64]| shape.iter().product::<i64>();
+    let scales = |shape: &[i64], rng: &mut Rng| {
+        let values: Vec<f32> = (0..count(shape)).map(|_| *rng.pick(&[0.5, 1.0, 2.0])).collect();
+        Tensor::from_slice(shape, &values)
+    };
+    let bytes = |count: i64, rng: &mut Rng| (0..count).map(|_| rng.below(256) as u8).collect::<Vec<_>>();
+    let x: Vec<i8> = (0..rows * terms).map(|_| rng.between(-7, 7) as i8).collect();
+    let weights = bytes(count(&shape) * if bits == 8 { 1 } else { 4 }, rng);
+    let small: Vec<u8> = bytes(count(&zeros), rng).iter().map(|byte| byte % 16).collect();
+    let inputs = [
+        Tensor::from_slice(&[rows, terms], &x),
+        scales(&[rows, terms / group], rng),
+        Tensor::from_bytes(dtype.parse().unwrap(), &shape, &weights),
+        scales(&zeros, rng),
+        Tensor::from_slice(&zeros, &small),
+    ];
+    (text, inputs.map(|tensor| tensor.unwrap().into()))
+}
+
+#[test]
+fn int8_activations_match_the_interpreter() {
+    let mut dots = 0;
+    for seed in 0..24 {
+        let mut rng = Rng::new(seed);
+        let (text, inputs) = int8_activations(&mut rng);
+        let func = function(&text);
+        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+            if target.vector_bytes > Target::host().vector_bytes {
+                continue;
+            }
+            let options = Options::new(&target);
+            let plan = plan_text(&func, options).unwrap();
+            println!("vectors of {} bytes\n{text}{plan}", target.vector_bytes);
+            dots += usize::from(plan.contains("dot-product"));
+            check_kernel(&Kernel::planned(&func, options), &inputs);
+            check_plan_edits(&func, options, &inputs, &mut rng);
+        }
+    }
+    assert!(dots >= 10, "{dots} kernels use dot products");
+}
+
 #[test]
 fn quantized_weights_match_the_interpreter() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());

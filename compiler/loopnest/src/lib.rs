@@ -34,8 +34,14 @@ pub mod transforms;
 pub mod verify;
 
 pub use analysis::{
-    access, consumers, contraction, cost::Cost, dots, footprint::Footprint, parallel_loops::OpaqueStmts, row_axes,
-    scale_groups::ScaleGroups, zero_insertion,
+    access, consumers, contraction,
+    cost::Cost,
+    dots,
+    footprint::Footprint,
+    parallel_loops::OpaqueStmts,
+    row_axes,
+    scale_groups::{ScaleGroups, ZeroPoint},
+    zero_insertion,
 };
 use hammock_ir::{
     PrimExpr,

@@ -110,11 +110,27 @@ fn insert_after(pipeline: &mut Pipeline, pass: &Pass, step: Step) {
 
 /// Adds weight-only quantization to a pipeline, after the first constant folding.
 pub fn with_quantized_weights(mut pipeline: Pipeline, dtype: &str, group: i64) -> Pipeline {
-    let first = |pass| pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, pass));
-    let at = first(&fold_constant::PASS).map(|fold| fold + 1).or_else(|| first(&legalize_ops::PASS)).unwrap_or(0);
     let step = Step { pass: &quantize_weights::PASS, options: quantize_weights::to(dtype, group) };
-    pipeline.steps.insert(at, step);
+    pipeline.steps.insert(after_folding(&pipeline), step);
     pipeline
+}
+
+/// Adds the quantization of activations to a pipeline, after that of weights.
+pub fn with_quantized_activations(mut pipeline: Pipeline) -> Pipeline {
+    let of_weights = pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, &quantize_weights::PASS));
+    if let Some(of_weights) = of_weights {
+        let step = &mut pipeline.steps[of_weights];
+        step.options = step.options.clone().with([(quantize_weights::SCALE_AFTER.name, false.into())]);
+    }
+    let at = of_weights.map_or_else(|| after_folding(&pipeline), |of_weights| of_weights + 1);
+    pipeline.steps.insert(at, Step::from(&quantize_activations::PASS));
+    pipeline
+}
+
+/// Returns the position after the first constant folding.
+fn after_folding(pipeline: &Pipeline) -> usize {
+    let first = |pass| pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, pass));
+    first(&fold_constant::PASS).map(|fold| fold + 1).or_else(|| first(&legalize_ops::PASS)).unwrap_or(0)
 }
 
 /// Adds passes that make the values that libraries compute calls of them, before kernels are made.

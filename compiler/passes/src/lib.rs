@@ -41,7 +41,7 @@ pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, Na
 
 pub use levels::{
     exact_pipeline, gpu_pipeline, pipeline, vm_pipeline, with_libraries, with_prepared_constants,
-    with_quantized_weights,
+    with_quantized_activations, with_quantized_weights,
 };
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
@@ -114,6 +114,7 @@ pub static PASSES: &[&Pass] = &[
     &layout::pack_weights::PASS,
     &memory::place_kernels::PASS,
     &params::prepare_constants::PASS,
+    &quantization::quantize_activations::PASS,
     &quantization::quantize_weights::PASS,
     &memory::realize_vdevice::PASS,
     &lowering::remove_purity_checking::PASS,

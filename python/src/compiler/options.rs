@@ -35,6 +35,7 @@ pub fn options(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Options> {
         level: keywords.integer("opt_level", 0, 3)?.map_or(defaults.level, |level| level as u8),
         threads: keywords.integer("threads", 1, 1024)?.map_or(defaults.threads, |threads| threads as usize),
         quantization: quantization(&keywords)?,
+        quantized_activations: keywords.is_on("quantize_activations")?,
         exec_mode: exec_mode(&keywords)?.map_err(fail)?,
         bounds: bounds(&keywords)?,
         strict_order,

@@ -8,7 +8,7 @@ use crate::{
 use hammock_ops::Table;
 use hammock_passes::{
     Environment, Evaluator, Pipeline, StopCondition, exact_pipeline, gpu_pipeline, libraries::Library, pipeline,
-    with_libraries, with_quantized_weights,
+    with_libraries, with_quantized_activations, with_quantized_weights,
 };
 use hammock_runtime::Image;
 use hammock_target::{Gpu, Target};
@@ -33,6 +33,8 @@ pub struct Options {
     pub passes: Pipeline,
     /// Weight-only quantization.
     pub quantization: Option<Quantization>,
+    /// True if activations of matmuls by quantized weights are quantized to int8 at run time.
+    pub quantized_activations: bool,
     /// True if [`Progress::note`](crate::Progress::note) gets the cost estimates of row tiling.
     pub explain_fusion: bool,
     /// Precompiled bytecode that replaces the module's own; only kernels are compiled then.
@@ -90,6 +92,7 @@ impl Default for Options {
             threads,
             passes: Pipeline::default(),
             quantization: None,
+            quantized_activations: false,
             explain_fusion: false,
             bytecode: None,
             exec_mode: ExecMode::default(),
@@ -136,15 +139,16 @@ impl Options {
         passes
     }
 
-    /// Passes of the level, with those of `libraries` and `quantization`.
+    /// Passes of the level, with those of `libraries` and of quantization.
     pub fn level_pipeline(&self) -> Pipeline {
         let passes = if self.strict_order { exact_pipeline(self.level) } else { pipeline(self.level) };
         let passes = if self.gpu.is_some() { gpu_pipeline(passes) } else { passes };
         let passes = with_libraries(passes, &self.libraries);
-        match self.quantization {
+        let passes = match self.quantization {
             Some(Quantization { dtype, group }) => with_quantized_weights(passes, dtype, group.unwrap_or(0)),
             None => passes,
-        }
+        };
+        if self.quantized_activations { with_quantized_activations(passes) } else { passes }
     }
 
     /// Environment of passes; `evaluator` runs kernels whose results become constants.

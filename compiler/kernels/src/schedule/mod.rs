@@ -339,16 +339,22 @@ impl StagePlan {
         inner.is_some_and(|inner| matches!(inner.kind, LoopKind::Serial | LoopKind::Unrolled))
     }
 
+    /// Returns the elements of a part of a split reduction in the tile.
+    pub fn part_size(&self, stage: &Stage, axis: usize) -> Option<i64> {
+        let tile = self.tile(stage);
+        let is_split = |number: &usize| self.loops[*number].axis == axis && self.splits_reduction(*number);
+        (tile..self.loops.len()).find(is_split).map(|number| self.loops[number].step)
+    }
+
     /// Returns the groups of a reduction's elements that share scales, if the parts of a split reduction in the tile are
     /// within groups: a part is multiplied by its scale.
     pub fn scale_groups(&self, stage: &Stage) -> Option<ScaleGroups> {
         let groups = ScaleGroups::of(stage).filter(|_| self.staged.is_empty())?;
-        let mut over = (0..self.loops.len()).filter(|number| self.loops[*number].axis == groups.axis);
-        let tile = self.tile(stage);
-        let split = over.find(|number| *number >= tile && self.splits_reduction(*number))?;
-        let part = self.loops[split].step;
-        let around = self.loops[..split].iter().filter(|l| l.axis == groups.axis);
-        (groups.size % part == 0 && around.clone().all(|l| l.step % part == 0)).then_some(groups)
+        let part = self.part_size(stage, groups.axis)?;
+        let mut around = self.loops[..self.tile(stage)].iter().filter(|l| l.axis == groups.axis);
+        let is_whole = stage.axes[groups.axis].extent.as_int().is_some_and(|extent| extent % part == 0);
+        let starts_parts = around.all(|l| l.step % part == 0);
+        (is_whole && groups.size % part == 0 && starts_parts).then_some(groups)
     }
 
     /// Returns the number of reduction elements combined at once: lanes, or the group size.

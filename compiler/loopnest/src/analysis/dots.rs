@@ -5,19 +5,23 @@
 //! packs the groups, and pads the last one with zeros. Constants are packed at compile time: `x[k // 4, j, k % 4]` is a
 //! [packed](packed) layout.
 //!
+//! An operand of less than 8 bits may be extracted from words by a shift and a mask. If the words hold four consecutive
+//! elements in the same bits of their four bytes, the same shift and a mask for all bytes extract a packed group.
+//!
 //! An 8-bit operand may have its sign bit flipped, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is shifted
 //! by +128 for `vpdpbusd`, which needs one unsigned operand, and the accumulator starts at the compensation term. See
 //! [`NarrowOperand::sign_flipped`].
 
 use crate::{
     Axis, Stage,
-    access::{contraction_operands, is_unit},
+    access::{contraction_operands, elements_per_value, is_unit},
+    index::Simplifier,
     replaced, steps, substitution,
 };
 use hammock_ir::{
     DType, PrimExpr,
     prim::{
-        BinaryOp, PrimKind, binary,
+        BinaryOp, PrimKind, Substitution, Var, binary,
         flat::{Dot, GROUP_BYTES, LOAD_PACKED, PACKED_DTYPE},
     },
     tir::Buffer,
@@ -40,6 +44,8 @@ pub struct NarrowOperand<'a> {
     pub load: &'a PrimExpr,
     /// True if its sign bit is flipped after the load.
     pub sign_flipped: bool,
+    /// The bits that are extracted from the load, if it loads words.
+    pub bits: Option<&'a PrimExpr>,
     /// Its dtype.
     dtype: DType,
 }
@@ -50,17 +56,84 @@ impl NarrowOperand<'_> {
         let is_load = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(_, _, None)) && e.dtype().is_scalar();
         let dtype = narrow.dtype();
         if is_load(narrow) {
-            return Some(NarrowOperand { load: narrow, sign_flipped: false, dtype });
+            return Some(NarrowOperand { load: narrow, sign_flipped: false, bits: None, dtype });
+        }
+        if let PrimKind::Cast(bits) = narrow.kind() {
+            let load = word_of(bits).filter(|load| dtype == DType::UINT8 && is_load(load))?;
+            return Some(NarrowOperand { load, sign_flipped: false, bits: Some(bits), dtype });
         }
         let [raw, sign] = &narrow.as_intrin("bitwise_xor")?.args[..] else { return None };
         let [load] = &raw.as_intrin("reinterpret")?.args[..] else { return None };
         let byte = |dtype: DType| dtype.is_integer() && dtype.bits == 8 && dtype.is_scalar();
         let turned = sign.as_int().is_some_and(|sign| sign & 0xff == SIGN) && byte(dtype);
         let of_bytes = byte(load.dtype()) || load.dtype() == PACKED_DTYPE;
-        (turned && of_bytes && is_load(load)).then_some(NarrowOperand { load, sign_flipped: true, dtype })
+        (turned && of_bytes && is_load(load)).then_some(NarrowOperand { load, sign_flipped: true, bits: None, dtype })
     }
 }
 
+/// Returns the word from which a shift and a mask extract up to 8 bits.
+fn word_of(bits: &PrimExpr) -> Option<&PrimExpr> {
+    let [shifted, mask] = &bits.as_intrin("bitwise_and")?.args[..] else { return None };
+    let [word, _] = &shifted.as_intrin("shift_right")?.args[..] else { return None };
+    let is_mask = mask.as_int().is_some_and(|mask| (1..=0xff).contains(&mask));
+    (is_mask && bits.dtype() == PACKED_DTYPE && word.dtype() == PACKED_DTYPE).then_some(word)
+}
+
+/// Returns true if words hold groups of four consecutive elements along an axis in the same bits of their bytes.
+pub fn has_packed_bits(bits: &PrimExpr, axis: &Axis) -> bool {
+    let (Some(load), Some(and)) = (word_of(bits), bits.as_intrin("bitwise_and")) else { return false };
+    let (Some(shift), PrimKind::Load(buffer, indices, None)) =
+        (and.args[0].as_intrin("shift_right").map(|shift| &shift.args[1]), load.kind())
+    else {
+        return false;
+    };
+    let position = if let PrimKind::Cast(position) = shift.kind() { position } else { shift };
+    let per_word = elements_per_value(load, &axis.var);
+    let group = GROUP_BYTES;
+    if per_word % group != 0 || per_word > i64::from(PACKED_DTYPE.bits) || indices.is_empty() || !is_compact(buffer) {
+        return false;
+    }
+    // The shift depends on the position in the word alone, so a comparison for each position is a proof.
+    let shift_at = |at: i64| {
+        let values = Substitution::from_iter([(axis.var.clone(), PrimExpr::int(at, axis.var.dtype()))]);
+        Simplifier::default().index(&position.substitute(&values)).as_int()
+    };
+    let in_order = |at: i64| {
+        shift_at(at).is_some_and(|shift| {
+            Some(shift - at % group * 8) == shift_at(at - at % group) && (at % group != 0 || (0..8).contains(&shift))
+        })
+    };
+    depends_on_remainder(position, &axis.var, per_word) && (0..per_word).all(in_order)
+}
+
+/// Returns true if an expression uses a variable only as the remainder of a division by divisors of `size`.
+fn depends_on_remainder(e: &PrimExpr, var: &Var, size: i64) -> bool {
+    match e.kind() {
+        PrimKind::Binary(BinaryOp::FloorMod, position, divisor) if position.as_var() == Some(var) => {
+            divisor.as_int().is_some_and(|divisor| divisor > 0 && size % divisor == 0)
+        }
+        PrimKind::Var(own) => own != var,
+        _ => {
+            let mut all = true;
+            e.each_child(&mut |child| all &= depends_on_remainder(child, var, size));
+            all
+        }
+    }
+}
+
+/// Extracts a packed group from a word, where the first of its elements is extracted.
+pub fn group_of_bits(first: &PrimExpr) -> PrimExpr {
+    let Some((shifted, mask)) =
+        first.as_intrin("bitwise_and").and_then(|and| Some((&and.args[0], and.args[1].as_int()?)))
+    else {
+        unreachable!("the bits of a narrow operand are masked")
+    };
+    let mask = PrimExpr::int(mask * BYTES, PACKED_DTYPE);
+    PrimExpr::intrin("bitwise_and", vec![shifted.clone(), mask], PACKED_DTYPE)
+}
+
+/// One in each byte.
+const BYTES: i64 = 0x0101_0101;
 /// The sign bit of a byte.
 const SIGN: i64 = 0x80;
 

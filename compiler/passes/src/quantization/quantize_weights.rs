@@ -48,6 +48,7 @@ pub static PASS: Pass = Pass {
             default: "65537",
             doc: "Minimum size in bytes of a matrix to quantize",
         },
+        SCALE_AFTER,
         PassOption {
             name: "table",
             kind: OptionKind::Bool,
@@ -56,6 +57,14 @@ pub static PASS: Pass = Pass {
         },
     ],
     run,
+};
+
+/// Whether the scales of int8 columns multiply results, instead of weights.
+pub const SCALE_AFTER: PassOption = PassOption {
+    name: "scale_after",
+    kind: OptionKind::Bool,
+    default: "true",
+    doc: "Multiply results by the scales of int8 columns, instead of weights",
 };
 
 /// Returns the options for this dtype and group size.
@@ -85,6 +94,8 @@ struct Format {
     group: i64,
     /// Minimum size of a matrix in bytes.
     min_bytes: i64,
+    /// True if the scales of int8 columns multiply results.
+    scale_after: bool,
 }
 
 impl Format {
@@ -95,7 +106,8 @@ impl Format {
             return Err(Diagnostic::error(codes::BAD_PASS_OPTIONS, wrong));
         }
         let group = if group == 0 && bits == 4 { 32 } else { group };
-        Ok(Format { bits, group, min_bytes: options.integer("min_bytes") })
+        let (min_bytes, scale_after) = (options.integer("min_bytes"), options.is_on(SCALE_AFTER.name));
+        Ok(Format { bits, group, min_bytes, scale_after })
     }
 
     /// Returns the maximum quantized number.
@@ -185,7 +197,10 @@ impl Quantizer {
         let op = |name: &str, args: Vec<Operand>, attrs: Vec<(&'static str, hammock_ir::AttrValue)>| {
             lookup(name).map(|op| op.call(args, attrs)).ok_or_else(|| Diagnostic::error(codes::NOT_LOWERABLE, name))
         };
-        let scaled_after = matrix.columns_are_groups() && matrix.dtype == DType::FLOAT32 && self.format.bits == 8;
+        let scaled_after = self.format.scale_after
+            && matrix.columns_are_groups()
+            && matrix.dtype == DType::FLOAT32
+            && self.format.bits == 8;
         let floats = match scaled_after {
             true => op("astype", vec![operand(&matrix.numbers)], vec![("dtype", matrix.dtype.into())])?,
             false => {
@@ -314,7 +329,7 @@ mod tests {
     use super::*;
 
     fn format(bits: i64, group: i64) -> Format {
-        Format { bits, group, min_bytes: 0 }
+        Format { bits, group, min_bytes: 0, scale_after: true }
     }
 
     #[test]

@@ -246,9 +246,11 @@ impl Check<'_> {
             return violation(Item::Loop(number), message, "leave out `vector`");
         }
         let left = self.uncopied();
-        let dot = self.plan.dot().and_then(|l| Some((l.axis, dots::dot(self.stage)?)));
+        let scale_groups = self.plan.scale_groups(self.stage);
+        let stage = scale_groups.as_ref().map_or(self.stage, |groups| &groups.sum);
+        let dot = self.plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
         let is_packed = |load: &PrimExpr| {
-            let groups = dot.and_then(|(terms, dot)| self.stage.packed_load(load, terms, dot));
+            let groups = dot.and_then(|(terms, dot)| stage.packed_load(load, terms, dot));
             groups.is_some_and(|groups| is_contiguous(&groups, &axis.var))
         };
         let is_left = |load: &PrimExpr| !is_packed(load) && left.any(&mut |e| same_expr(e, load));

@@ -5,7 +5,7 @@ use crate::schedule::{Loop, LoopKind, Staged, cpu::MAX_LANES};
 use hammock_ir::{PrimExpr, prim::BinaryOp};
 use hammock_loopnest::{
     access::{can_store_partials, combiner, parts},
-    dots,
+    dots::{self, NarrowOperand},
     index::same_expr,
 };
 
@@ -61,7 +61,9 @@ impl Check<'_> {
 
     /// Checks the loops of a dot instruction.
     fn check_dot(&self, step: i64, outer: usize, inner: usize) -> Checked {
-        let Some(dot) = dots::dot(self.stage) else {
+        let scale_groups = self.plan.scale_groups(self.stage);
+        let stage = scale_groups.as_ref().map_or(self.stage, |groups| &groups.sum);
+        let Some(dot) = dots::dot(stage) else {
             let message = "this is no contraction of 8-bit integers in int32, or of bfloat16 in float32";
             return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
         };
@@ -93,9 +95,9 @@ impl Check<'_> {
                 "a reduction has one `dot` loop, and is vectorized along results",
             );
         }
-        let (narrow, parts) = (dots::narrow_loads(self.stage), parts(self.stage));
-        let narrow: Vec<&PrimExpr> = narrow.into_iter().flatten().collect();
-        let widened = |copy: &Staged| !narrow.iter().any(|load| same_expr(load, parts[copy.load]));
+        let (narrow, parts) = (dots::narrow_operands(stage), parts(self.stage));
+        let narrow: Vec<NarrowOperand> = narrow.into_iter().flatten().collect();
+        let widened = |copy: &Staged| !narrow.iter().any(|operand| same_expr(operand.load, parts[copy.load]));
         if let Some(copy) = self.plan.staged.iter().position(widened) {
             let message = "`dot` needs narrow operands, and this is a copy after the upcast";
             return violation(Item::Copy(copy), message, "copy the buffer that the operand is loaded from");
@@ -104,12 +106,16 @@ impl Check<'_> {
             let mut copies = self.plan.staged.iter().filter(|staged| staged.axes.contains(&axis));
             copies.any(|staged| same_expr(parts[staged.load], load))
         };
-        let is_packed = |load: &&PrimExpr| {
+        let is_packed = |operand: &NarrowOperand| {
+            if let Some(bits) = operand.bits {
+                return dots::has_packed_bits(bits, own);
+            }
+            let load = operand.load;
             let along = vector.is_some_and(|vector| load.uses(&vector.var));
-            let packed = self.stage.packed_load(load, axis, dot).is_some();
+            let packed = stage.packed_load(load, axis, dot).is_some();
             load.uses(&own.var) && (copied(load) || packed || !along && dots::has_contiguous_groups(load, own))
         };
-        match narrow.into_iter().find(|load| !is_packed(load)) {
+        match narrow.into_iter().find(|operand| !is_packed(operand)) {
             Some(_) => {
                 let message = "an operand is neither packed nor contiguous along this axis";
                 let help =
@@ -132,8 +138,10 @@ impl Check<'_> {
             return fail("only additions and multiplications can be split here", "leave out this loop");
         }
         match self.plan.dot() {
-            Some(_) => fail("a `dot` reduction cannot be split", "leave out this loop"),
-            None => Ok(()),
+            Some(_) if self.plan.scale_groups(self.stage).is_none() => {
+                fail("a `dot` reduction cannot be split, except at groups that share a scale", "leave out this loop")
+            }
+            _ => Ok(()),
         }
     }
 

@@ -8,6 +8,7 @@ use super::{
     hoist_reciprocal,
     nest::{Domain, HoistedDivisor, Nest, ReductionPart, full_steps, offset_by, scale, tail_steps},
     pack_operands, peel_boundary, tail_mask,
+    zero_point::ZeroPointProduct,
 };
 use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan};
 use hammock_ir::{
@@ -35,11 +36,25 @@ impl Nest<'_> {
         {
             groups.sum = packed;
         }
+        let zero = scale_groups
+            .as_ref()
+            .and_then(|groups| ZeroPointProduct::of(stage, groups, plan.part_size(stage, groups.axis)?, choice));
         let stage = packed_stage.as_ref().unwrap_or(stage);
-        let (tile, divisor, scale_groups) = (plan.tile(stage), divisor.as_ref(), scale_groups.as_ref());
-        let nest =
-            Nest { stage, parts: &parts, plan, choice, tile, divisor, scale_groups, dot, sign_flip: None, fills };
-        nest.level(0, &Domain { position, extents, active_lanes: None, reduction: ReductionPart::all() })
+        let nest = Nest {
+            stage,
+            parts: &parts,
+            plan,
+            choice,
+            tile: plan.tile(stage),
+            divisor: divisor.as_ref(),
+            scale_groups: scale_groups.as_ref(),
+            zero_point: zero.as_ref().map(|zero| &zero.value),
+            dot,
+            sign_flip: None,
+            fills,
+        };
+        let loops = nest.level(0, &Domain { position, extents, active_lanes: None, reduction: ReductionPart::all() });
+        Stmt::seq(zero.into_iter().flat_map(|zero| zero.stmts).chain([loops]))
     }
 
     /// Returns the loops from index `number` on.

@@ -15,6 +15,7 @@ mod slack;
 mod tail_mask;
 mod tile;
 mod unswitch;
+mod zero_point;
 
 use crate::{
     error::Reason,

@@ -6,7 +6,10 @@ use hammock_ir::{
     DType, Tensor,
     relax::{Constant, InferError, Operand},
 };
-use hammock_ops::packed_weights::PackedWeights;
+use hammock_ops::packed_weights::{FLOAT_ACTIVATIONS, PackedWeights};
+
+/// Accuracy levels that ask for activations in float32, float16 or bfloat16.
+const FLOAT_LEVELS: std::ops::RangeInclusive<i64> = 1..=3;
 
 impl Format {
     /// Returns a constant matrix that a kernel dequantizes; `None` if it is not constant, or its rows select their
@@ -45,7 +48,11 @@ impl Format {
             args.push(self.transposed(&zeros)?);
         }
         let args = args.into_iter().map(|tensor| Operand::Const(Constant::new(tensor))).collect();
-        n.importer.build.call_kernel("dequantize_weights", format.kernel(), args, format.ty()).map(Some)
+        let mut kernel = format.kernel();
+        if FLOAT_LEVELS.contains(&n.attrs.int_or("accuracy_level", 0)?) {
+            kernel.attrs.set(FLOAT_ACTIVATIONS, true);
+        }
+        n.importer.build.call_kernel("dequantize_weights", kernel, args, format.ty()).map(Some)
     }
 
     /// Returns true if each row belongs to the block at its index.

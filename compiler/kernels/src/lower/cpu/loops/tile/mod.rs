@@ -31,6 +31,9 @@ use hammock_loopnest::{
     replace_loads, steps, substitution,
 };
 
+/// Maximum unrolled packed groups of a part of a reduction, if groups are extracted from words.
+const MAX_UNROLLED_GROUPS: i64 = 16;
+
 /// Returns the tile of a nest.
 pub fn tile(nest: &Nest, at: &Domain) -> Stmt {
     let results = nest.plan.vector().map(|l| l.axis).filter(|axis| !nest.stage.axes[*axis].reduce);
@@ -275,11 +278,11 @@ impl Tile<'_> {
             return Stmt::seq(self.prefetch_next_part(at).into_iter().chain([self.accumulate(at, of, sums)]));
         };
         let Loop { axis, step, kind } = self.loops()[number + next];
-        if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
-            return self.packed_group_loop(number + next, at, of, sums);
-        }
         if self.nest.plan.splits_reduction(self.nest.tile + number + next) {
             return self.split_reduction(number + next, at, of, sums);
+        }
+        if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
+            return self.packed_group_loop(number + next, at, of, sums);
         }
         let inside = |at: &[PrimExpr], count: i64, active: Option<PrimExpr>| {
             let along_axis = Lanes { axis, vectors: vec![count], active };
@@ -334,7 +337,13 @@ impl Tile<'_> {
         let inside = |by: PrimExpr, left: Option<&PrimExpr>| {
             self.update(number + 1, &shifted(at, axis, by), Step { extent: left, ..of }, sums)
         };
-        let all = nest::strided_loop(name, &zero, whole.clone(), step, |by| inside(by, None));
+        let has_bits =
+            || dots::narrow_operands(self.nest.stage).is_some_and(|all| all.iter().any(|x| x.bits.is_some()));
+        let all = match whole.as_int().filter(|whole| *whole <= MAX_UNROLLED_GROUPS && has_bits()) {
+            // The shifts that extract groups from words are constants then.
+            Some(whole) => Stmt::seq((0..whole).map(|n| inside(PrimExpr::int64(n * step), None))),
+            None => nest::strided_loop(name, &zero, whole.clone(), step, |by| inside(by, None)),
+        };
         let start = nest::scale(whole, step);
         let last = || inside(start.clone(), Some(count));
         match count.as_int() {
@@ -383,9 +392,10 @@ impl Tile<'_> {
             }
         };
         let Some(factors) = dots::narrow_operands(stage) else { unreachable!("dot products have operands") };
-        let mut groups = factors.map(|factor| match factor.sign_flipped {
-            true => SignFlip::flip_signs(group(factor.load)),
-            false => group(factor.load),
+        let mut groups = factors.map(|factor| match factor.bits {
+            Some(bits) => dots::group_of_bits(&bits.substitute(&substitution(&stage.axes, at))),
+            None if factor.sign_flipped => SignFlip::flip_signs(group(factor.load)),
+            None => group(factor.load),
         });
         let sign_flip = self.nest.sign_flip;
         if let Some(flip) = sign_flip {

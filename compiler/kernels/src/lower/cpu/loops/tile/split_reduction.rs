@@ -61,8 +61,10 @@ impl Tile<'_> {
             let (total, own) = (load(all, &slot), load(&part.values, &slot));
             let sum = match scale {
                 Some(scale) => {
-                    let scale = scale.substitute(&substitution(&stage.axes, at));
-                    self.multiply_add(own.cast(all.dtype), scale, total)
+                    let here = substitution(&stage.axes, at);
+                    let zero = self.nest.zero_point.map(|zero| zero.substitute(&here));
+                    let own = zero.map_or(own.clone(), |zero| own - zero);
+                    self.multiply_add(own.cast(all.dtype), scale.substitute(&here), total)
                 }
                 None => binary(op, total, own),
             };

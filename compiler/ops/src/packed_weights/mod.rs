@@ -5,19 +5,24 @@
 //! same bits of a word are a packed group of four rows, and vectors of words are unpacked by shifts alone. Fused into a
 //! matmul, the kernel dequantizes in registers.
 
+mod matmul;
+mod recognize;
+
 use crate::legalize::fill_block;
 use hammock_ir::{
     Attrs, DType, PrimExpr, Span, TensorType, Type,
     tir::{Block, Buffer, Param, PrimFunc, Region},
 };
 
+/// Attribute of a kernel that dequantizes weights of matmuls whose activations must stay floats.
+pub const FLOAT_ACTIVATIONS: &str = "float_activations";
 /// Bits of a word.
 const WORD_BITS: i64 = 32;
 /// Rows of a packed group, one in each byte of a word.
 const GROUP: i64 = 4;
 
 /// Format of a packed matrix.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackedWeights {
     /// Rows and columns.
     pub shape: [i64; 2],
@@ -134,6 +139,17 @@ impl PackedWeights {
         if self.bits == 8 {
             return element;
         }
+        let bits = self.bits_of(element, row).cast(DType::INT32);
+        if self.is_signed { bits - PrimExpr::int32(self.offset()) } else { bits }
+    }
+
+    /// Returns what makes signed integers unsigned.
+    fn offset(&self) -> i32 {
+        1 << (self.bits - 1)
+    }
+
+    /// Extracts the bits of a row from its word.
+    fn bits_of(&self, element: PrimExpr, row: &PrimExpr) -> PrimExpr {
         let word = element.dtype();
         let mut position = row.clone().floormod(GROUP) * PrimExpr::int64(8);
         if self.rows_per_element() > GROUP {
@@ -142,7 +158,6 @@ impl PackedWeights {
         }
         let shifted = PrimExpr::intrin("shift_right", vec![element, position.cast(word)], word);
         let mask = PrimExpr::int((1 << self.bits) - 1, word);
-        let bits = PrimExpr::intrin("bitwise_and", vec![shifted, mask], word).cast(DType::INT32);
-        if self.is_signed { bits - PrimExpr::int32(1 << (self.bits - 1)) } else { bits }
+        PrimExpr::intrin("bitwise_and", vec![shifted, mask], word)
     }
 }
