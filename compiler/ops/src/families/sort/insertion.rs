@@ -1,7 +1,7 @@
 //! The top `k` of a line by insertion: one pass maintains the best elements so far in order. Elements that are no better
 //! than the last of them cost one vectorized comparison.
 
-use super::{Order, from_line, topk::Best};
+use super::{Order, best::Best, from_line};
 use crate::{
     dims,
     legalize::{

@@ -4,6 +4,7 @@
 //! axis are sorted separately, long ones by radix sort and short ones by merge sort (see [`merge`]); a top-k of a longer
 //! line is selected instead (see [`topk`]).
 
+mod best;
 mod bucketize;
 mod insertion;
 mod lanes;

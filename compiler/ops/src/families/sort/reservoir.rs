@@ -6,7 +6,7 @@
 //! random order, the number of sorts is logarithmic in the length; in the worst case, ascending order, every element is
 //! sorted about twice.
 
-use super::{Order, from_line, radix::Radix, topk::Best};
+use super::{Order, best::Best, from_line, radix::Radix};
 use crate::{
     dims,
     legalize::{

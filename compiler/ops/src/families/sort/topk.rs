@@ -5,7 +5,9 @@
 //! line. `k = 1` is an arg-reduction.
 
 use super::{
-    Order, Sorted, check_axis, index_dtype,
+    Order, Sorted,
+    best::Best,
+    check_axis, index_dtype,
     insertion::{Insertion, MAX_INSERTED},
     lanes::{self, LaneSelection},
     reservoir::{Reservoir, is_selective},
@@ -13,8 +15,7 @@ use super::{
 };
 use crate::{
     CallContext,
-    families::reduce::wins,
-    legalize::{Builder, Input, Legalized, lowest},
+    legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op},
     rules::Inferred,
 };
@@ -90,7 +91,7 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
             LaneSelection { x: &x, axis, lane_axis, order, k, values: values.as_ref(), positions: positions.as_ref() };
         lanes.select(&mut b);
     } else if (1..=MAX_INSERTED).contains(&k) || k > 0 && is_selective(&x.shape()[axis], k) {
-        let best = Best::of(&mut b, &x, axis, order, k, dtype);
+        let best = select(&mut b, &x, axis, order, k, dtype);
         let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
         values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
         positions.iter().for_each(|out| b.compute(out, |i| place(&best.positions, i).cast(out.dtype)));
@@ -102,42 +103,15 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The best elements of each line, in order.
-pub struct Best {
-    /// The elements: one line after the other.
-    pub values: Buffer,
-    /// Their positions in the line.
-    pub positions: Buffer,
-}
-
-impl Best {
-    /// The maximum of each line and its position, for `k = 1`: a vectorized arg-reduction, as in `argmax`.
-    fn argmax(b: &mut Builder, x: &Input, axis: usize) -> Self {
-        let mut shape = x.shape().to_vec();
-        let length = std::mem::replace(&mut shape[axis], 1i64.into());
-        let values = b.temp("best", shape.clone(), x.dtype());
-        let best = Best { values, positions: b.temp("best_at", shape, DType::INT64) };
-        let start = vec![PrimExpr::int64(0), lowest(x.dtype())];
-        b.fold(&[&best.positions, &best.values], &[("k".to_owned(), length)], start, |so_far, i, k| {
-            let at = [&i[..axis], k, &i[axis + 1..]].concat();
-            let new = [k[0].clone(), x.at(&at)];
-            let wins = wins(&new, so_far, true);
-            new.into_iter().zip(so_far).map(|(new, old)| wins.clone().select(new, old.clone())).collect()
-        });
-        best
-    }
-
-    /// One pass over each line.
-    fn of(b: &mut Builder, x: &Input, axis: usize, order: Order, k: i64, dtype: DType) -> Self {
-        let mut lines = x.shape().to_vec();
-        lines.remove(axis);
-        let shape = [&lines[..], &[k.into()]].concat();
-        let best =
-            Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
-        b.block("topk", &lines, |line| match k {
-            ..=MAX_INSERTED => Insertion { x, axis, line, order, k, best: &best }.select(),
-            _ => Reservoir { x, axis, line, order, k, best: &best }.select(),
-        });
-        best
-    }
+/// Selects the best elements by one pass over each line.
+fn select(b: &mut Builder, x: &Input, axis: usize, order: Order, k: i64, dtype: DType) -> Best {
+    let mut lines = x.shape().to_vec();
+    lines.remove(axis);
+    let shape = [&lines[..], &[k.into()]].concat();
+    let best = Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
+    b.block("topk", &lines, |line| match k {
+        ..=MAX_INSERTED => Insertion { x, axis, line, order, k, best: &best }.select(),
+        _ => Reservoir { x, axis, line, order, k, best: &best }.select(),
+    });
+    best
 }
