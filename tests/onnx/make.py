@@ -2116,6 +2116,28 @@ def string_labels():
 
 
 @writes_models
+def gathered_experts():
+    """Matmuls by matrices that indices select: the experts of tokens, one or two each, or by indices into two axes."""
+    node = lambda op, inputs, output, **attributes: h.make_node(op, inputs.split(), [output], f"/{output}", **attributes)
+    weights = {"w": random(40, 5, 24, 20), "layers": random(41, 2, 5, 24, 20), "row": np.int64([1]), "column": np.int64([1, 2])}
+    nodes = [
+        node("Unsqueeze", "x row", "x_row"),
+        node("Gather", "w expert", "w_one"), node("MatMul", "x_row w_one", "one"),
+        node("Unsqueeze", "x column", "x_rows"),
+        node("Gather", "w experts", "w_two"), node("MatMul", "x_rows w_two", "two"), node("Relu", "two", "two_relu"),
+        node("GatherND", "layers pairs", "w_pairs"), node("MatMul", "x_row w_pairs", "of_pairs"),
+        node("Gather", "v expert", "v_one"), node("MatMul", "x_row v_one", "of_input"),
+        node("Gather", "w expert", "w_sum"), node("Einsum", "x w_sum", "einsum", equation="tk,tkn->tn"),
+    ]
+    inputs = [("x", FLOAT, ["t", 24]), ("expert", INT64, ["t"]), ("experts", INT64, ["t", 2]), ("pairs", INT64, ["t", 2]),
+              ("v", FLOAT, [5, 24, 20])]
+    outputs = [(name, FLOAT, None) for name in ["one", "two_relu", "of_pairs", "of_input", "einsum"]]
+    model("gathered_experts", nodes, inputs, outputs, weights, opset=18)
+    record("gathered_experts", random(42, 3, 24), np.int64([4, -2, 0]), np.int64([[1, 1], [0, -5], [4, 2]]),
+           np.int64([[1, 4], [0, 0], [1, 2]]), random(43, 5, 24, 20))
+
+
+@writes_models
 def bad_trees():
     """Invalid nodes of trees."""
     good = random_trees(30, "target", 2, 2, 1, modes=MODES[:1], missing=False) | {"n_targets": 1}

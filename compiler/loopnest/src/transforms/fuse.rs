@@ -97,14 +97,15 @@ fn fuse_into_consumers(
         }
         _ => None,
     };
+    // An epilogue leaves the elements that a reduction computes, and so its checks, as they are.
+    if stage.axes.iter().any(|axis| axis.reduce) {
+        let [only] = users.as_slice() else { return None };
+        return Some(vec![(*only, attach_epilogue(stage, user(only)?)?)]);
+    }
     if makes_checks(stage)
         && !(checks_indices(stage) && users.iter().filter_map(user).any(|user| reads_all(user, stage)))
     {
         return None;
-    }
-    if stage.axes.iter().any(|axis| axis.reduce) {
-        let [only] = users.as_slice() else { return None };
-        return Some(vec![(*only, attach_epilogue(stage, user(only)?)?)]);
     }
     if users.len() > 1 && (Cost::of(&stage.value).total() > MAX_RECOMPUTED_OPS || divides(stage)) {
         return None;

@@ -3,8 +3,9 @@
 use crate::analysis::op_pattern::OpPattern;
 use hammock_ir::{
     DType, Module, PrimExpr,
+    prim::PrimKind,
     relax::{Binding, Block, Body, CallTir, Function, Operand, Value, Var, memory::MemoryDependences},
-    tir::{Buffer, PrimFunc},
+    tir::{Buffer, PrimFunc, StmtKind},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,7 +17,7 @@ pub struct Node {
     pub users: Vec<(usize, OpPattern)>,
     /// True if it is visible outside its block.
     pub used_elsewhere: bool,
-    /// True if it dequantizes or upcasts, such as quantized weights, or rearranges such a result.
+    /// True if it dequantizes or upcasts, such as quantized weights, gathers matrices, or rearranges such a result.
     pub widens: bool,
 }
 
@@ -35,7 +36,8 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
         let pattern = pattern(module, binding, &weights);
         let sizes = if widened { sizes(module, binding) } else { Vec::new() };
         let result = sizes.last().copied().flatten();
-        let mut widens = widens(&sizes) && !broadcasts(kernel(module, binding));
+        let kernel = kernel(module, binding);
+        let mut widens = widens(&sizes) && !broadcasts(kernel) || widened && kernel.is_some_and(gathers_matrices);
         binding.value.each_use(&mut |used| {
             if let Some(producer) = numbers.get(&used) {
                 nodes[*producer].users.push((number, pattern));
@@ -98,6 +100,24 @@ fn broadcasts(kernel: Option<&PrimFunc>) -> bool {
     let dtypes: Vec<DType> =
         kernel.into_iter().flat_map(|kernel| kernel.buffers().map(|buffer| buffer.dtype)).collect();
     dtypes.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// Returns true if a kernel only copies matrices that indices from memory select, such as the weights of experts: the
+/// last two axes of its result are those of its input.
+fn gathers_matrices(kernel: &PrimFunc) -> bool {
+    let Some(result) = kernel.buffers().last() else { return false };
+    let mut stores = Vec::new();
+    kernel.body.walk(&mut |stmt| {
+        if let StmtKind::Store { buffer, indices, value, predicate: None } = &stmt.kind {
+            stores.push((buffer.clone(), indices.clone(), value.clone()));
+        }
+    });
+    let [(buffer, to, value)] = &stores[..] else { return false };
+    let PrimKind::Load(_, from, None) = value.kind() else { return false };
+    let is_read = |index: &PrimExpr| index.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
+    let (Some(to), Some(rest)) = (to.last_chunk::<2>(), from.len().checked_sub(2)) else { return false };
+    let same = to.iter().zip(&from[rest..]).all(|(to, from)| to.as_var().is_some() && to.as_var() == from.as_var());
+    buffer == result && same && from[..rest].iter().any(is_read)
 }
 
 fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {

@@ -4,8 +4,8 @@
 //! [`OpPattern`](crate::analysis::op_pattern::OpPattern); AnnotateTIROpPattern must have run). A call joins its
 //! post-dominator: element-wise and broadcast operations join their consumers, contractions their element-wise
 //! epilogue, injective operations each other. With `widened_weights`, a contraction also fuses producers that
-//! dequantize or upcast a weight for it alone, so that narrow weights are loaded as they are stored. No result is
-//! computed twice, and none that is used outside its group is fused away. Calls are not fused across a write to
+//! dequantize or upcast a weight for it alone, so that narrow weights are loaded as they are stored, or that gather
+//! matrices for it, such as the weights of experts, which are read in place. No result is computed twice, and none that is used outside its group is fused away. Calls are not fused across a write to
 //! memory that they read. Those on different devices have a copy between them, which is not fused.
 
 mod dominators;
@@ -51,7 +51,7 @@ pub const WIDENED_WEIGHTS: PassOption = PassOption {
     name: "widened_weights",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Fuse kernels that dequantize or upcast a weight for one contraction into it",
+    doc: "Fuse kernels that dequantize or upcast a weight, or gather matrices, for one contraction into it",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
