@@ -5,8 +5,9 @@
 //! post-dominator: element-wise and broadcast operations join their consumers, contractions their element-wise
 //! epilogue, injective operations each other. With `widened_weights`, a contraction also fuses producers that
 //! dequantize or upcast a weight for it alone, so that narrow weights are loaded as they are stored, or that gather
-//! matrices for it, such as the weights of experts, which are read in place. No result is computed twice, and none that is used outside its group is fused away. Calls are not fused across a write to
-//! memory that they read. Those on different devices have a copy between them, which is not fused.
+//! matrices for it, such as the weights of experts, which are read in place. No result is computed twice, and none that
+//! is used outside its group is fused away. Calls are not fused across a write to memory that they read. Those on
+//! different devices have a copy between them, which is not fused.
 
 mod dominators;
 mod graph;
