@@ -34,6 +34,8 @@ pub static TRANSFORM: Transform = Transform {
 
 /// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.
 const MAX_RECOMPUTED_OPS: u32 = 8;
+/// Maximum rows of a contraction by matrices that are read where they are, although more rows would pack them.
+const MAX_GATHERED_ROWS: i64 = 16;
 /// Maximum operations of a fused stage; above, avoiding a store gains nothing.
 const MAX_FUSED_OPS: u32 = 600;
 /// Maximum taps of a small window, and maximum length of a short row of results.
@@ -209,7 +211,7 @@ fn inline_into(stage: &Stage, user: &Stage, machine: Machine) -> Option<Stage> {
     };
     let work = Cost::of(&stage.value).total();
     let narrow = dequantizes_in_place(stage, user, machine) && !zero_insertion::inserts_zeros(stage);
-    let once = once || narrow;
+    let once = once || narrow || gathers_in_place(stage, user, machine);
     if !once && (work > MAX_RECOMPUTED_OPS || user.reduces() && divides(stage))
         || work * sites + Cost::of(&user.value).total() > MAX_FUSED_OPS
     {
@@ -308,6 +310,27 @@ fn dequantizes_in_place(stage: &Stage, user: &Stage, machine: Machine) -> bool {
     };
     let read: i64 = access::loads(stage).into_iter().map(bits).sum();
     is_factor && read > 0 && read * 3 <= i64::from(stage.buffer.dtype.bits) * 2000
+}
+
+/// Returns true if a stage copies matrices that indices from memory select, for a contraction of few rows by each: it
+/// reads them in place, where an index is invariant in the loops over a matrix.
+fn gathers_in_place(stage: &Stage, user: &Stage, machine: Machine) -> bool {
+    let PrimKind::Load(_, indices, None) = stage.value.kind() else { return false };
+    let is_read = |index: &&PrimExpr| index.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
+    let (selectors, others): (Vec<&PrimExpr>, Vec<&PrimExpr>) = indices.iter().partition(is_read);
+    let matrix: Vec<&Axis> =
+        stage.axes.iter().filter(|axis| others.iter().any(|index| index.uses(&axis.var))).collect();
+    let is_shared = matrix.iter().all(|axis| !selectors.iter().any(|index| index.uses(&axis.var)));
+    let is_matrix = !selectors.is_empty() && matrix.len() >= 2 && is_shared;
+    let mut rows = None;
+    user.value.walk(&mut |e| {
+        if is_load_of(e, &stage.buffer) {
+            let others = user.axes.iter().filter(|axis| !axis.reduce && !e.uses(&axis.var));
+            rows = others.map(|axis| axis.extent.as_int()).try_fold(1i64, |rows, extent| rows.checked_mul(extent?));
+        }
+    });
+    let is_few = rows.is_some_and(|rows| rows <= MAX_GATHERED_ROWS);
+    is_matrix && is_few && is_operand_of(user, stage) && !machine.is_gpu()
 }
 
 /// Attaches an element-wise consumer to a reduction as its epilogue.
