@@ -10,7 +10,7 @@ mod expr;
 use crate::schedule::cpu::MAX_LANES;
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, Substitution, Var},
+    prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, ForKind, Loop, Stmt, StmtKind, fresh},
 };
 use hammock_loopnest::{access::guarded, index::Simplifier};
@@ -177,9 +177,24 @@ impl Vectorizer {
     /// Returns the mask as a vector; `Some(None)` if all iterations run.
     fn mask_vector(&mut self) -> Option<Option<PrimExpr>> {
         let Some(mask) = self.mask.take() else { return Some(None) };
-        let vector = self.expr(&mask).map(|m| self.broadcast(m));
+        let vector = self.conjunction(&mask);
         self.mask = Some(mask);
         vector.map(Some)
+    }
+
+    /// Returns a condition as a vector. A second condition loads only where the first one holds.
+    fn conjunction(&mut self, condition: &PrimExpr) -> Option<PrimExpr> {
+        let loads = |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
+        match condition.kind() {
+            PrimKind::Binary(BinaryOp::And, first, second) if loads(second) => {
+                let vector = self.conjunction(first)?;
+                self.mask = Some(first.clone());
+                let second = self.expr(second).map(|second| self.broadcast(second));
+                self.mask = None;
+                Some(vector.and(second?))
+            }
+            _ => self.expr(condition).map(|condition| self.broadcast(condition)),
+        }
     }
 
     /// Returns a statement as a serial loop, unless it needs values that are already vectors.
