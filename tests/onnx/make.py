@@ -684,7 +684,7 @@ def declared_sizes():
 
 @writes_models
 def segments():
-    """Axes that are read from another place in each segment: padding and concatenation longer than a vector."""
+    """Padding and concatenation of axes that are longer than a vector."""
     nodes, weights, names = [], {}, []
 
     def add(op, inputs, name, **attributes):

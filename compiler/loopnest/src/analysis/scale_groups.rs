@@ -25,7 +25,7 @@ pub struct ScaleGroups {
     pub scale: PrimExpr,
     /// The same reduction without scales, in a buffer of its own, which has no results but partial sums.
     pub sum: Stage,
-    /// What is subtracted from the sum of a group.
+    /// Value subtracted from the sum of a group.
     pub zero: Option<ZeroPoint>,
 }
 

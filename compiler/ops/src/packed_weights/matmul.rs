@@ -29,7 +29,7 @@ impl PackedWeights {
         let numbers = matrix("numbers", self.packed_shape(), self.unsigned_dtype());
         let scales = matrix("scales", self.parameter_shape(), self.scale_dtype);
         let zeros = self.zero_dtype.map(|dtype| matrix("zeros", self.parameter_shape(), dtype));
-        let product = of_rows("product", columns, DType::FLOAT32);
+        let matmul = of_rows("matmul", columns, DType::FLOAT32);
         let extents = [rows.clone(), PrimExpr::int64(terms), PrimExpr::int64(columns)];
         let [i, k, j] = ["i", "k", "j"].map(Var::int64);
         let axes: Vec<BlockAxis> = [(&i, &extents[0], false), (&j, &extents[2], false), (&k, &extents[1], true)]
@@ -59,21 +59,21 @@ impl PackedWeights {
         };
         let exact = (x.cast(DType::INT32) * number).cast(DType::FLOAT32);
         let result = vec![row, column];
-        let value = PrimExpr::load(&product, result.clone()) + exact * (x_scale * scale.cast(DType::FLOAT32));
+        let value = PrimExpr::load(&matmul, result.clone()) + exact * (x_scale * scale.cast(DType::FLOAT32));
         let mut reads: Vec<Region> = loads.into_iter().map(|(buffer, at)| Region::point(buffer, at)).collect();
         reads.extend(zeros.as_ref().map(|zeros| Region::point(zeros, at_group)));
         let block = Block {
             name: "matmul".into(),
             axes,
             reads: Some(reads),
-            writes: Some(vec![Region::point(&product, result.clone())]),
-            init: Some(Stmt::store(&product, result.clone(), PrimExpr::constant(0.0, DType::FLOAT32))),
-            ..Block::root(Vec::new(), Stmt::store(&product, result, value))
+            writes: Some(vec![Region::point(&matmul, result.clone())]),
+            init: Some(Stmt::store(&matmul, result.clone(), PrimExpr::constant(0.0, DType::FLOAT32))),
+            ..Block::root(Vec::new(), Stmt::store(&matmul, result, value))
         };
         let loops = [(i, extents[0].clone()), (j, extents[2].clone()), (k, extents[1].clone())];
         let nest =
             loops.into_iter().rev().fold(Stmt::from(block), |body, (var, extent)| Stmt::serial(var, extent, body));
-        let buffers = [Some(data), Some(data_scales), Some(numbers), Some(scales), zeros, Some(product)];
+        let buffers = [Some(data), Some(data_scales), Some(numbers), Some(scales), zeros, Some(matmul)];
         PrimFunc {
             params: buffers.into_iter().flatten().map(Param::buffer).collect(),
             ret_ty: None,

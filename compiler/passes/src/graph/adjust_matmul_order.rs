@@ -1,8 +1,8 @@
 //! AdjustMatmulOrder: chooses the cheaper association order of three multiplied matrices.
 //!
 //! `matmul(matmul(a, b), c)` is `matmul(a, matmul(b, c))`: the order with provably fewer multiplications at run time is
-//! chosen. The product of two operands that are known at compile time costs nothing at run time, unless it takes so long
-//! that it is not evaluated at compile time; it comes first if neither order is provably better.
+//! chosen. A matmul of two operands that are known at compile time costs nothing at run time, unless it takes too long to
+//! be evaluated at compile time; it comes first if neither order is provably better.
 //! Symbolic sizes are positive, and within the bounds of the attributes `tir_var_lower_bound` and
 //! `tir_var_upper_bound`. A matmul that is transposed before it is multiplied again, like the weights of linear
 //! layers, is the matmul of its transposed operands in reverse. A matmul with other users is computed in any case,
@@ -145,7 +145,7 @@ impl Matrix {
 struct Cost {
     /// Those of the pair that is multiplied first.
     inner: PrimExpr,
-    /// Those of that product with the third operand.
+    /// Those of its matmul with the third operand.
     outer: PrimExpr,
 }
 

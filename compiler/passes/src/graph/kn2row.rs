@@ -64,7 +64,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 /// Maximum number of matmuls of a convolution, which bounds the size of the code.
 const MAX_TAPS: usize = 64;
 
-/// Minimum gain in per cent: 3x3 kernels over 7x7 elements, of which a fifth of the multiplications are of padding, gain
+/// Minimum gain in per cent: 3x3 kernels over 7x7 elements, where a fifth of the multiplications are of padding, gain
 /// nothing in ResNet-18.
 const MIN_GAIN: i64 = 15;
 

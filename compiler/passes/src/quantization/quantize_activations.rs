@@ -121,9 +121,9 @@ impl Quantizer {
         if dims.len() == 2 {
             return Ok(Value::Call(call));
         }
-        let product = out.call(module, function, "product", call, span)?;
+        let matmul = out.call(module, function, "matmul", call, span)?;
         let shape = dims[..dims.len() - 1].iter().cloned().chain([columns]).collect();
-        Ok(Value::Call(op("reshape", vec![product.into(), Operand::Shape(shape)], vec![])?))
+        Ok(Value::Call(op("reshape", vec![matmul.into(), Operand::Shape(shape)], vec![])?))
     }
 }
 

@@ -59,7 +59,7 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Whether the scales of int8 columns multiply results, instead of weights.
+/// True if the scales of int8 columns multiply results, instead of weights.
 pub const SCALE_AFTER: PassOption = PassOption {
     name: "scale_after",
     kind: OptionKind::Bool,

@@ -212,7 +212,7 @@ pub fn unvectorized_axes<K: Clone + Eq + Hash>(
     (more && !axes.is_empty()).then_some(axes)
 }
 
-/// Returns true if stages have no axes but the ones that all share, and are vectorized along the same one.
+/// Returns true if stages share all of their axes, and are vectorized along the same one.
 pub fn share_all_axes<K: Clone + Eq + Hash>(
     stages: &[&StageAccesses<K>],
     lanes: impl Fn(usize) -> Option<usize>,

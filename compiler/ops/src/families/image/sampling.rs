@@ -257,7 +257,7 @@ impl Sampler<'_> {
         }
     }
 
-    /// The elements around a position, of which indices and weights are bound to variables.
+    /// The elements around a position; their indices and weights are bound to variables.
     fn corners(&self, taps: &[Vec<Tap>], bindings: &mut Vec<Stmt>) -> Vec<Corner> {
         let mut bind = |name: &str, value: PrimExpr| {
             let var = Var::new(name, value.dtype());

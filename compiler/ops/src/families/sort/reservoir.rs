@@ -44,7 +44,7 @@ pub struct Reservoir<'a> {
     pub best: &'a Best,
 }
 
-/// What changes while a line is read.
+/// State that changes while a line is read.
 struct State {
     /// The collected elements, and their positions.
     values: Buffer,

@@ -28,7 +28,7 @@ pub struct Nest<'a> {
     pub divisor: Option<&'a HoistedDivisor>,
     /// Groups of a reduction's elements that share scales, which multiply the sums of groups.
     pub scale_groups: Option<&'a ScaleGroups>,
-    /// What is subtracted from the sums of groups, at the beginning of their parts.
+    /// Value subtracted from the sums of groups, at the beginning of their parts.
     pub zero_point: Option<&'a PrimExpr>,
     /// Dot instruction, and the reduction axis that its packed groups run along.
     pub dot: Option<(usize, Dot)>,

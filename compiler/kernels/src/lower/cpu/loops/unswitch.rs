@@ -1,8 +1,8 @@
 //! Unswitching: a select between loads becomes a branch, where all lanes of a tile take the same side.
 //!
-//! Padding, concatenation and the like read from another place in each segment of an axis. A tile inside a segment then
-//! loads from that place alone, in vectors, and without the masks that guard the others: a masked load far outside of its
-//! buffer may touch memory that does not exist, which costs hundreds of cycles even if no lane is active.
+//! Padding, concatenation and the like load from another buffer, or another part of it, in each segment of an axis. A tile
+//! inside a segment then does only that load, in vectors and without a mask: a masked load far outside of its buffer may
+//! touch memory that does not exist, which costs hundreds of cycles even if no lane is active.
 
 use super::{
     nest::{Domain, Nest},
