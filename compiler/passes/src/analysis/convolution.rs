@@ -219,8 +219,18 @@ fn ints(call: &Call, name: &str) -> Option<Vec<i64>> {
     call.attrs.get(name)?.as_list()?.iter().map(AttrValue::as_int).collect()
 }
 
+/// Returns the axes of `permute_dims` between layouts; `None` if they are the same.
+pub fn permutation(from: &Layout, to: &Layout) -> Option<Vec<i64>> {
+    to.permutation_from(from).filter(|_| from != to)
+}
+
+/// Returns the layout that a text is known to be.
+pub fn layout(text: &str) -> Layout {
+    Layout::parse(text).unwrap_or_else(|| unreachable!("{text} is a layout"))
+}
+
 /// Returns the type of an operand that is a tensor.
-fn tensor(module: &Module, function: &Function, operand: &Operand) -> Option<TensorType> {
+pub fn tensor(module: &Module, function: &Function, operand: &Operand) -> Option<TensorType> {
     function.operand_ty(module, operand).as_tensor().cloned()
 }
 

@@ -13,16 +13,16 @@ use crate::{
     Context, OptionKind, Pass, PassOption,
     analysis::{
         compile_time::CompileTime,
-        convolution::{Convolution, Tap},
+        convolution::{Convolution, Tap, layout, permutation},
     },
-    rewrite::{self, Emitter},
+    rewrite::{self, Emitter, op_call},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, Span,
     relax::{Binding, Function, Operand, Value},
 };
-use hammock_ops::{Op, dims, layout::Layout, lookup};
+use hammock_ops::{dims, layout::Layout};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -170,7 +170,7 @@ impl SumEmitter<'_> {
     }
 
     fn permuted(&mut self, tensor: &Operand, from: &Layout, to: &Layout) -> Result<Operand, Diagnostic> {
-        match to.permutation_from(from).filter(|_| from != to) {
+        match permutation(from, to) {
             Some(axes) => self.op("permute_dims", vec![tensor.clone()], [("axes", axes.into())]),
             None => Ok(tensor.clone()),
         }
@@ -182,19 +182,11 @@ impl SumEmitter<'_> {
         args: Vec<Operand>,
         attrs: [(&'static str, AttrValue); N],
     ) -> Result<Operand, Diagnostic> {
-        Ok(self.out.call(self.module, self.function, "lv", op(name).call(args, attrs), self.span)?.into())
+        Ok(self.out.call(self.module, self.function, "lv", op_call(name, args, attrs)?, self.span)?.into())
     }
 }
 
 /// Returns true if a slice is all of an axis.
 fn is_whole(slice: &[i64; 3], size: &PrimExpr) -> bool {
     slice[0] == 0 && slice[2] == 1 && size.as_int() == Some(slice[1])
-}
-
-fn layout(text: &str) -> Layout {
-    Layout::parse(text).unwrap_or_else(|| unreachable!("{text} is a layout"))
-}
-
-fn op(name: &str) -> &'static Op {
-    lookup(name).unwrap_or_else(|| unreachable!("`{name}` is an operator"))
 }

@@ -17,17 +17,17 @@ use crate::{
     Context, OptionKind, Pass, PassOption,
     analysis::{
         compile_time::CompileTime,
-        convolution::Convolution,
+        convolution::{Convolution, layout, permutation, tensor},
         op_pattern::{OP_PATTERN, OpPattern},
     },
-    rewrite::{self, Emitter, shared_functions::SharedFunctions},
+    rewrite::{self, Emitter, op_call, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, DType, Function as Global, Module, PrimExpr, Span, Tensor, TensorShape, TensorType, Type,
     relax::{Binding, Call, Constant, Function, Operand, Value},
 };
-use hammock_ops::{CallContext, Lowering, Op, WinogradTiles, dims, layout::Layout, lookup, winograd, winograd_weights};
+use hammock_ops::{CallContext, Lowering, WinogradTiles, dims, winograd, winograd_weights};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -101,11 +101,11 @@ impl ConvolutionEmitter<'_> {
         let mut result = self.kernel(call)?;
         if let Some(axes) = permutation(&own, &c.out_layout) {
             let before = self.bind(result)?;
-            result = op("permute_dims").call(vec![before], [("axes", axes.into())]);
+            result = op_call("permute_dims", vec![before], [("axes", axes.into())])?;
         }
         if c.dtype != DType::FLOAT32 {
             let wide = self.bind(result)?;
-            result = op("astype").call(vec![wide], [("dtype", AttrValue::DType(c.dtype))]);
+            result = op_call("astype", vec![wide], [("dtype", AttrValue::DType(c.dtype))])?;
         }
         self.out.push(Binding { value: Value::Call(result), ..binding });
         Ok(())
@@ -152,29 +152,12 @@ impl ConvolutionEmitter<'_> {
         args: Vec<Operand>,
         attrs: [(&'static str, AttrValue); N],
     ) -> Result<Operand, Diagnostic> {
-        self.bind(op(name).call(args, attrs))
+        self.bind(op_call(name, args, attrs)?)
     }
 
     fn bind(&mut self, call: Call) -> Result<Operand, Diagnostic> {
         Ok(self.out.call(self.module, self.function, "lv", call, self.span)?.into())
     }
-}
-
-fn tensor(module: &Module, function: &Function, operand: &Operand) -> Option<TensorType> {
-    function.operand_ty(module, operand).as_tensor().cloned()
-}
-
-/// Returns the axes of `permute_dims` between layouts; `None` if they are the same.
-fn permutation(from: &Layout, to: &Layout) -> Option<Vec<i64>> {
-    to.permutation_from(from).filter(|_| from != to)
-}
-
-fn layout(text: &str) -> Layout {
-    Layout::parse(text).unwrap_or_else(|| unreachable!("{text} is a layout"))
-}
-
-fn op(name: &str) -> &'static Op {
-    lookup(name).unwrap_or_else(|| unreachable!("`{name}` is an operator"))
 }
 
 /// Returns the Kronecker product of the matrices G of both axes as a constant: a row for each element of a transformed

@@ -12,15 +12,15 @@
 
 use crate::{
     Context, Pass,
-    rewrite::{self, Emitter, shared_functions::SharedFunctions},
+    rewrite::{self, Emitter, op_call, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    AttrValue, DType, Function as Global, Module, PrimExpr, Span, Tensor, TensorType,
+    DType, Function as Global, Module, PrimExpr, Span, Tensor, TensorType,
     relax::{Binding, Call, CallTir, Constant, Function, Operand, Value, Var},
 };
 use hammock_ops::{
-    dims, lookup,
+    dims,
     packed_weights::{FLOAT_ACTIVATIONS, PackedWeights},
 };
 use hammock_runtime::Element;
@@ -123,7 +123,7 @@ impl Quantizer {
         }
         let matmul = out.call(module, function, "matmul", call, span)?;
         let shape = dims[..dims.len() - 1].iter().cloned().chain([columns]).collect();
-        Ok(Value::Call(op("reshape", vec![matmul.into(), Operand::Shape(shape)], vec![])?))
+        Ok(Value::Call(op_call("reshape", vec![matmul.into(), Operand::Shape(shape)], [])?))
     }
 }
 
@@ -147,20 +147,20 @@ impl Matmul {
         let terms = self.format.shape[0];
         let groups = vec![rows.clone(), PrimExpr::int64(terms / self.group), PrimExpr::int64(self.group)];
         let number = |value: f64| scalar(value as f32);
-        let x = emit("groups", op("reshape", vec![self.x.clone(), Operand::Shape(groups)], vec![])?)?;
-        let magnitudes = emit("magnitudes", op("abs", vec![x.clone()], vec![])?)?;
-        let along: Vec<(&'static str, AttrValue)> = vec![("axis", vec![-1i64].into()), ("keepdims", true.into())];
-        let maximum = emit("maximum", op("max", vec![magnitudes], along)?)?;
-        let scales = emit("scales", op("multiply", vec![maximum.clone(), number(1.0 / MAX_NUMBER)?], vec![])?)?;
-        let bounded = emit("bounded", op("maximum", vec![maximum, number(MIN_MAGNITUDE)?], vec![])?)?;
-        let inverse = emit("inverse", op("divide", vec![number(MAX_NUMBER)?, bounded], vec![])?)?;
-        let scaled = emit("scaled", op("multiply", vec![x, inverse], vec![])?)?;
+        let x = emit("groups", op_call("reshape", vec![self.x.clone(), Operand::Shape(groups)], [])?)?;
+        let magnitudes = emit("magnitudes", op_call("abs", vec![x.clone()], [])?)?;
+        let along = [("axis", vec![-1i64].into()), ("keepdims", true.into())];
+        let maximum = emit("maximum", op_call("max", vec![magnitudes], along)?)?;
+        let scales = emit("scales", op_call("multiply", vec![maximum.clone(), number(1.0 / MAX_NUMBER)?], [])?)?;
+        let bounded = emit("bounded", op_call("maximum", vec![maximum, number(MIN_MAGNITUDE)?], [])?)?;
+        let inverse = emit("inverse", op_call("divide", vec![number(MAX_NUMBER)?, bounded], [])?)?;
+        let scaled = emit("scaled", op_call("multiply", vec![x, inverse], [])?)?;
         let zero = scalar(0i8)?;
-        let to = vec![("out_dtype", DType::INT8.into())];
-        let numbers = emit("numbers", op("quantize", vec![scaled, number(1.0)?, zero], to)?)?;
+        let to = [("out_dtype", DType::INT8.into())];
+        let numbers = emit("numbers", op_call("quantize", vec![scaled, number(1.0)?, zero], to)?)?;
         let matrix = |columns: i64| Operand::Shape(vec![rows.clone(), PrimExpr::int64(columns)]);
-        let numbers = emit("data", op("reshape", vec![numbers, matrix(terms)], vec![])?)?;
-        let scales = emit("data_scales", op("reshape", vec![scales, matrix(terms / self.group)], vec![])?)?;
+        let numbers = emit("data", op_call("reshape", vec![numbers, matrix(terms)], [])?)?;
+        let scales = emit("data_scales", op_call("reshape", vec![scales, matrix(terms / self.group)], [])?)?;
         Ok([numbers, scales])
     }
 }
@@ -169,12 +169,6 @@ impl Matmul {
 fn scalar<T: Element>(value: T) -> Result<Operand, Diagnostic> {
     let tensor = Tensor::scalar(value).map_err(|error| Diagnostic::error(codes::NOT_LOWERABLE, error.to_string()))?;
     Ok(Operand::Const(Constant::new(tensor)))
-}
-
-/// Returns a call of an operator.
-fn op(name: &str, args: Vec<Operand>, attrs: Vec<(&'static str, AttrValue)>) -> Result<Call, Diagnostic> {
-    let op = lookup(name).map(|op| op.call(args, attrs));
-    op.ok_or_else(|| Diagnostic::error(codes::NOT_LOWERABLE, name))
 }
 
 /// A constant matrix that a kernel dequantizes.

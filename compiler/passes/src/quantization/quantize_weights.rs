@@ -10,14 +10,14 @@
 
 use crate::{
     Context, OptionKind, Options, Pass, PassOption,
-    rewrite::{self, Emitter, shared_functions::SharedFunctions},
+    rewrite::{self, Emitter, op_call, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, Function as Global, Module, PrimExpr, Tensor, TensorType, VDevice,
     relax::{Binding, Call, Constant, Function, Operand, Value},
 };
-use hammock_ops::{lookup, packed_weights::PackedWeights};
+use hammock_ops::packed_weights::PackedWeights;
 use hammock_runtime::Element;
 use indexmap::IndexMap;
 use std::{
@@ -194,15 +194,12 @@ impl Quantizer {
     ) -> Result<Value, Diagnostic> {
         let operand =
             |tensor: &Tensor| Operand::Const(Constant { vdevice: vdevice.clone(), ..Constant::new(tensor.clone()) });
-        let op = |name: &str, args: Vec<Operand>, attrs: Vec<(&'static str, hammock_ir::AttrValue)>| {
-            lookup(name).map(|op| op.call(args, attrs)).ok_or_else(|| Diagnostic::error(codes::NOT_LOWERABLE, name))
-        };
         let scaled_after = self.format.scale_after
             && matrix.columns_are_groups()
             && matrix.dtype == DType::FLOAT32
             && self.format.bits == 8;
         let floats = match scaled_after {
-            true => op("astype", vec![operand(&matrix.numbers)], vec![("dtype", matrix.dtype.into())])?,
+            true => op_call("astype", vec![operand(&matrix.numbers)], [("dtype", matrix.dtype.into())])?,
             false => {
                 let kernel = Global::Tir(self.format.packed(matrix.shape, matrix.group, matrix.dtype).kernel());
                 let kernel = self.kernels.share(module, "dequantize_weights", kernel);
@@ -218,7 +215,7 @@ impl Quantizer {
         let matmul = out.call(module, function, "product", call, span)?;
         let scales = matrix.scales.view(DType::FLOAT32, &[matrix.shape[1]], 0);
         let scales = scales.map_err(|e| Diagnostic::error(codes::NOT_LOWERABLE, e.to_string()))?;
-        Ok(Value::Call(op("multiply", vec![matmul.into(), operand(&scales)], vec![])?))
+        Ok(Value::Call(op_call("multiply", vec![matmul.into(), operand(&scales)], [])?))
     }
 
     /// Returns a line for all matrices, with `table` preceded by a line for each.

@@ -14,10 +14,10 @@ pub mod shared_functions;
 
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Function as Global, Module, Name, Span, Type,
+    AttrValue, Function as Global, Module, Name, Span, Type,
     relax::{Binding, Block, Body, Call, Function, InferError, OpTable, Operand, Value, Var},
 };
-use hammock_ops::Table;
+use hammock_ops::{Table, lookup};
 
 /// Collects the bindings that replace a binding.
 pub struct Emitter {
@@ -72,6 +72,18 @@ impl Emitter {
     pub fn block(self) -> Block {
         Block { dataflow: self.dataflow, bindings: self.bindings }
     }
+}
+
+/// Returns a call of an operator, with defaults for the other attributes.
+///
+/// # Errors
+/// If there is no operator of this name.
+pub fn op_call<const N: usize>(
+    name: &str,
+    args: Vec<Operand>,
+    attrs: [(&'static str, AttrValue); N],
+) -> Result<Call, Diagnostic> {
+    lookup(name).map(|op| op.call(args, attrs)).ok_or_else(|| Diagnostic::error(codes::NOT_LOWERABLE, name))
 }
 
 /// Infers the type of a call.
