@@ -47,6 +47,11 @@ impl PrimExpr {
         found
     }
 
+    /// Returns true if the expression loads from memory.
+    pub fn has_loads(&self) -> bool {
+        self.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
+    }
+
     /// Rebuilds the node with `f` applied to each direct operand; the same node when none changed.
     pub fn map_children(&self, f: &mut dyn FnMut(&PrimExpr) -> PrimExpr) -> PrimExpr {
         let mut changed = false;

@@ -8,6 +8,7 @@
 use crate::{Stage, access::combiner, dots};
 use hammock_ir::{
     DType, PrimExpr,
+    arith::gcd,
     prim::{BinaryOp, PrimKind, Var},
     tir::Buffer,
 };
@@ -102,10 +103,6 @@ fn group_of(value: &PrimExpr, var: &Var) -> Option<i64> {
             group
         }
     }
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn collect_factors<'a>(value: &'a PrimExpr, factors: &mut Vec<&'a PrimExpr>) {

@@ -316,8 +316,7 @@ fn dequantizes_in_place(stage: &Stage, user: &Stage, machine: Machine) -> bool {
 /// reads them in place, where an index is invariant in the loops over a matrix.
 fn gathers_in_place(stage: &Stage, user: &Stage, machine: Machine) -> bool {
     let PrimKind::Load(_, indices, None) = stage.value.kind() else { return false };
-    let is_read = |index: &&PrimExpr| index.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
-    let (selectors, others): (Vec<&PrimExpr>, Vec<&PrimExpr>) = indices.iter().partition(is_read);
+    let (selectors, others): (Vec<&PrimExpr>, Vec<&PrimExpr>) = indices.iter().partition(|index| index.has_loads());
     let matrix: Vec<&Axis> =
         stage.axes.iter().filter(|axis| others.iter().any(|index| index.uses(&axis.var))).collect();
     let is_shared = matrix.iter().all(|axis| !selectors.iter().any(|index| index.uses(&axis.var)));

@@ -270,10 +270,9 @@ fn local_response(n: &mut Node) -> Result {
         let scaled = n.with_scalar("multiply", &mean, alpha)?;
         let shifted = n.with_scalar("add", &scaled, bias)?;
         // Then the base is not negative infinity, for which roots and powers differ.
-        let power = match beta {
-            _ if alpha < 0.0 || bias < 0.0 => n.with_scalar("power", &shifted, beta)?,
-            _ => positive_power(n, &shifted, beta)?,
-        };
+        let may_be_negative = alpha < 0.0 || bias < 0.0;
+        let power =
+            if may_be_negative { n.with_scalar("power", &shifted, beta)? } else { positive_power(n, &shifted, beta)? };
         n.call("divide", [x, power])
     })?;
     Ok(y.into())

@@ -52,7 +52,7 @@ fn push_new(list: &mut Vec<Buffer>, buffer: &Buffer) {
 }
 
 fn add(regions: &mut Vec<Region>, buffer: &Buffer, indices: &[PrimExpr]) {
-    let point = |index: &PrimExpr, extent: &PrimExpr| match reads_memory(index) {
+    let point = |index: &PrimExpr, extent: &PrimExpr| match index.has_loads() {
         true => (PrimExpr::int64(0), extent.clone()),
         false => (index.clone(), PrimExpr::int64(1)),
     };
@@ -73,8 +73,4 @@ fn widen(region: &mut Region, other: &Region) {
             *range = (PrimExpr::int64(0), extent);
         }
     }
-}
-
-fn reads_memory(index: &PrimExpr) -> bool {
-    index.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
 }

@@ -150,7 +150,7 @@ impl Checker<'_> {
     /// Rejects sizes that are read from mutable memory, since a size must be the same at every use.
     pub fn reject_mutable_sizes(&mut self, buffer: &Buffer) {
         let mut reads = false;
-        buffer.each_expr(&mut |e| reads |= e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..))));
+        buffer.each_expr(&mut |e| reads |= e.has_loads());
         if reads {
             self.failed.get_or_insert(Reason::BufferSize(buffer.name.clone()));
         }

@@ -249,7 +249,7 @@ impl Checker<'_> {
         for axis in &mut block.axes {
             axis.binding = self.in_barrier(|s| s.expr(&axis.binding));
             // The binding is used several times, so it must not change in between.
-            if axis.binding.any(&mut |e| matches!(e.kind(), PrimKind::Load(..))) {
+            if axis.binding.has_loads() {
                 let value = axis.var.fresh();
                 self.bind(&value, &axis.binding);
                 let read = std::mem::replace(&mut axis.binding, value.expr());

@@ -12,7 +12,7 @@ fn constant(value: i64, like: &PrimExpr) -> PrimExpr {
 /// Returns true if a divisor needs no guard: index arithmetic divides by extents of loops that run, but data may be
 /// zero.
 pub fn is_safe(divisor: &PrimExpr) -> bool {
-    !divisor.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
+    !divisor.has_loads()
 }
 
 /// Computes division and remainder with the machine's truncating division. Unless the divisor is safe, division by zero

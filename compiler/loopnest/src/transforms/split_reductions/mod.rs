@@ -96,7 +96,7 @@ impl<'a> Split<'a> {
     /// Returns the split of a stage, if it leaves most of `blocks` blocks idle.
     fn of(stage: &'a Stage, blocks: i64) -> Option<Split<'a>> {
         let (_, term) = combiner(stage).filter(|_| stage.init.is_some() && stage.buffer.dtype.is_scalar())?;
-        let reads_memory = term.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
+        let reads_memory = term.has_loads();
         let fits = reads_memory && !stage.regions && is_pure(stage);
         let pattern = Pattern::of(stage, term);
         let results = spatial(stage).map(|axis| size(&stage.axes[axis].extent)).fold(1, i64::saturating_mul);

@@ -114,10 +114,9 @@ fn gathers_matrices(kernel: &PrimFunc) -> bool {
     });
     let [(buffer, to, value)] = &stores[..] else { return false };
     let PrimKind::Load(_, from, None) = value.kind() else { return false };
-    let is_read = |index: &PrimExpr| index.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
     let (Some(to), Some(rest)) = (to.last_chunk::<2>(), from.len().checked_sub(2)) else { return false };
     let same = to.iter().zip(&from[rest..]).all(|(to, from)| to.as_var().is_some() && to.as_var() == from.as_var());
-    buffer == result && same && from[..rest].iter().any(is_read)
+    buffer == result && same && from[..rest].iter().any(PrimExpr::has_loads)
 }
 
 fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {

@@ -259,9 +259,7 @@ impl AccessedRegions {
             let others: Vec<LoopRange> = loops.iter().filter(|other| other.var != l.var).cloned().collect();
             let zero = Substitution::from_iter([(l.var.clone(), PrimExpr::int(0, l.var.dtype()))]);
             let Some(rest) = affine_extremum(&excess.substitute(&zero), &others, true) else { continue };
-            if others.iter().any(|other| rest.uses(&other.var))
-                || rest.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
-            {
+            if others.iter().any(|other| rest.uses(&other.var)) || rest.has_loads() {
                 continue;
             }
             let divided = |e: PrimExpr| {

@@ -11,14 +11,12 @@ use super::{
 };
 use hammock_ir::{
     PrimExpr,
-    prim::PrimKind,
     tir::{Stmt, StmtKind},
 };
 use hammock_loopnest::{
     Stage,
     access::{guarded, is_padded_load},
-    conjuncts,
-    index::same_expr,
+    conjuncts, replaced,
 };
 
 /// Maximum number of versions of a tile.
@@ -38,7 +36,7 @@ fn versions(nest: &Nest, at: &Domain, value: &PrimExpr, left: &mut usize) -> Opt
         return version(nest, at, value, left);
     };
     let (_, then, other) = guarded(&select)?;
-    let side = |side: &PrimExpr, left: &mut usize| versions(nest, at, &replace(value, &select, side), left);
+    let side = |side: &PrimExpr, left: &mut usize| versions(nest, at, &replaced(value, &select, side), left);
     branch(
         &always,
         left,
@@ -95,8 +93,7 @@ fn find(stage: &Stage, at: &Domain, value: &PrimExpr) -> Option<Selection> {
 
 fn selection(stage: &Stage, at: &Domain, select: &PrimExpr) -> Option<Selection> {
     let (condition, then, other) = guarded(select).filter(|_| !is_padded_load(select))?;
-    let loads = |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
-    if !loads(then) || !loads(other) {
+    if !then.has_loads() || !other.has_loads() {
         return None;
     }
     let slacks =
@@ -108,9 +105,4 @@ fn selection(stage: &Stage, at: &Domain, select: &PrimExpr) -> Option<Selection>
     let is_uniform = slacks.iter().all(Slack::is_uniform);
     let never = if is_uniform { None } else { all(Slack::never, PrimExpr::or) };
     Some(Selection { select: select.clone(), always, never })
-}
-
-/// Replaces an expression in another.
-fn replace(within: &PrimExpr, from: &PrimExpr, to: &PrimExpr) -> PrimExpr {
-    if same_expr(within, from) { to.clone() } else { within.map_children(&mut |child| replace(child, from, to)) }
 }

@@ -184,9 +184,8 @@ impl Vectorizer {
 
     /// Returns a condition as a vector. A second condition loads only where the first one holds.
     fn conjunction(&mut self, condition: &PrimExpr) -> Option<PrimExpr> {
-        let loads = |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
         match condition.kind() {
-            PrimKind::Binary(BinaryOp::And, first, second) if loads(second) => {
+            PrimKind::Binary(BinaryOp::And, first, second) if second.has_loads() => {
                 let vector = self.conjunction(first)?;
                 self.mask = Some(first.clone());
                 let second = self.expr(second).map(|second| self.broadcast(second));

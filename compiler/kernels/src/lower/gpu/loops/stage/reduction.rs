@@ -80,7 +80,7 @@ impl ThreadCode<'_> {
             Some(neutral) => store(neutral.clone()),
             None => {
                 let initial = self.initial(&at);
-                let reads = initial.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
+                let reads = initial.has_loads();
                 match self.inside(&at, &|axis| !self.stage.axes[axis].reduce).filter(|_| reads) {
                     Some(inside) => {
                         let none = store(PrimExpr::constant(0.0, sums.values.dtype));
