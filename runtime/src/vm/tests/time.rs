@@ -74,3 +74,19 @@ fn hosts_check_calls() {
         assert!(object.to_error().payload().is_some());
     }
 }
+
+/// A request that comes between two calls is for the next one, even if that polls only once.
+#[test]
+fn requests_between_calls_are_kept() {
+    static CHECK: HostCheck = HostCheck::new(|| Err(Error::new("KeyboardInterrupt", "")));
+    let mut a = Assembler::default();
+    let body = [a.call(1, "add", &[reg(0), int(1)]), ret(1)];
+    a.define("main", 1, 2, &body);
+    let vm = a.vm();
+    CHECK.request();
+    assert!(vm.call("main", &ints(&[1])).is_ok(), "the call is not within the check");
+    CHECK.within(|| {
+        assert_eq!(vm.call("main", &ints(&[1])).unwrap_err().kind(), "KeyboardInterrupt");
+        assert_eq!(vm.call("main", &ints(&[1])).unwrap().get::<i64>(), Some(2));
+    });
+}
