@@ -19,7 +19,6 @@
 mod arch;
 mod elf;
 mod error;
-mod imports;
 mod input;
 mod layout;
 mod relocate;

@@ -3,10 +3,10 @@
 use crate::{
     LinkError,
     arch::{Arch, Stored},
-    imports::SystemLibrary,
     input::{Binding, Inputs, Relocation, Symbol, Value},
     sections::SectionId,
 };
+use hammock_runtime::library::SystemLibrary;
 use rustc_hash::FxHashMap;
 
 /// Resolved target of a symbol.

@@ -4,13 +4,13 @@ use crate::{
     LinkError,
     arch::{Arch, Stored},
     elf::{self as record, FileHeader, ProgramHeader, Record, Rela, hash_table, put},
-    imports::SystemLibrary,
     input::{Binding, Inputs, Value},
     layout::{Layout, Section},
     relocate::Addresses,
     resolve::{Resolved, Slots, loader_relocations, slot_tables},
     sections::{SectionId, Segment},
 };
+use hammock_runtime::library::SystemLibrary;
 use object::elf;
 
 /// Number of program headers: `PT_LOAD` for five segments, and `PT_DYNAMIC`, `PT_GNU_RELRO`, `PT_GNU_STACK`.

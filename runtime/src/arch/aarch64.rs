@@ -7,6 +7,8 @@ pub(crate) struct Aarch64;
 
 impl super::Arch for Aarch64 {
     const ELF_MACHINE: u16 = 183;
+    const RELATIVE_RELOCATION: u32 = 1027;
+    const SYMBOL_RELOCATION: u32 = 257;
 
     fn detect_features() -> u64 {
         0

@@ -22,6 +22,10 @@ pub(crate) use x86_64::X86_64 as Host;
 pub(crate) trait Arch {
     /// Machine number (`e_machine`) of its ELF files.
     const ELF_MACHINE: u16;
+    /// Kind of the relocation of an 8-byte field to where the library is loaded.
+    const RELATIVE_RELOCATION: u32;
+    /// Kind of the relocation of an 8-byte field to a symbol.
+    const SYMBOL_RELOCATION: u32;
 
     /// Returns the features of this machine, as a bit mask over [`FEATURES`].
     fn detect_features() -> u64;

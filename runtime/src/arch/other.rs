@@ -7,6 +7,8 @@ pub(crate) struct Other;
 impl super::Arch for Other {
     /// No machine: no library is for it.
     const ELF_MACHINE: u16 = 0;
+    const RELATIVE_RELOCATION: u32 = u32::MAX;
+    const SYMBOL_RELOCATION: u32 = u32::MAX;
 
     fn detect_features() -> u64 {
         0

@@ -69,6 +69,8 @@ pub(crate) struct X86_64;
 #[cfg(target_arch = "x86_64")]
 impl super::Arch for X86_64 {
     const ELF_MACHINE: u16 = 62;
+    const RELATIVE_RELOCATION: u32 = 8;
+    const SYMBOL_RELOCATION: u32 = 1;
 
     fn detect_features() -> u64 {
         detected()

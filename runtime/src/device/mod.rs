@@ -21,7 +21,6 @@ mod cuda;
 pub(crate) mod graph_state;
 pub mod launch;
 pub mod matmul;
-pub(crate) mod shared_library;
 
 pub(crate) use copy::copy;
 

@@ -1,5 +1,5 @@
 //! The functions of a library, loaded on the CPU.
-use crate::device::shared_library::SharedLibrary;
+use super::shared_library::SharedLibrary;
 use crate::ffi::{Error, RUNTIME, RuntimeTable, SafeCall};
 use crate::image::versions;
 use crate::value::Function;

@@ -8,12 +8,20 @@ const ET_DYN: u16 = 3;
 const HEADER_SIZE: u16 = 64;
 const PROGRAM_HEADER_SIZE: u16 = 56;
 const SYMBOL_SIZE: u64 = 24;
+const RELOCATION_SIZE: usize = 24;
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
+const PT_GNU_RELRO: u32 = 0x6474_E552;
+/// Rights to a segment's memory.
+pub(super) const PF_X: u32 = 1;
+pub(super) const PF_W: u32 = 2;
+const STB_WEAK: u8 = 2;
 const DT_NULL: i64 = 0;
 const DT_HASH: i64 = 4;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
+const DT_RELA: i64 = 7;
+const DT_RELASZ: i64 = 8;
 const DT_STRSZ: i64 = 10;
 const DT_GNU_HASH: i64 = 0x6FFF_FEF5;
 
@@ -37,11 +45,33 @@ impl From<Truncated> for ElfError {
     }
 }
 
-/// A mapped segment of the file.
-struct Segment {
-    address: u64,
-    offset: u64,
-    len: u64,
+/// A segment of the file that is loaded. Addresses are relative to where the library is loaded.
+pub(super) struct Segment {
+    pub(super) address: u64,
+    pub(super) offset: u64,
+    /// Number of bytes in the file.
+    pub(super) len: u64,
+    /// Number of bytes in memory; those that the file does not have are zero.
+    pub(super) memory_len: u64,
+    /// Rights to it: `PF_X`, `PF_W`.
+    pub(super) flags: u32,
+}
+
+/// An 8-byte field that depends on where the library is loaded.
+pub(super) struct Relocation<'a> {
+    pub(super) address: u64,
+    pub(super) kind: u32,
+    pub(super) symbol: Option<Symbol<'a>>,
+    pub(super) addend: u64,
+}
+
+/// A symbol of the dynamic table.
+pub(super) struct Symbol<'a> {
+    pub(super) name: &'a str,
+    pub(super) address: u64,
+    pub(super) size: u64,
+    pub(super) is_defined: bool,
+    pub(super) is_weak: bool,
 }
 
 /// Headers and tables of a shared library.
@@ -50,6 +80,9 @@ pub(super) struct Elf<'a> {
     segments: Vec<Segment>,
     symbols: &'a [u8],
     strings: &'a [u8],
+    relocations: &'a [u8],
+    /// Range of addresses that nothing writes to after the relocations.
+    relro: Option<Range<u64>>,
 }
 
 impl<'a> Elf<'a> {
@@ -57,11 +90,10 @@ impl<'a> Elf<'a> {
         if !bytes.starts_with(&IDENT) {
             return Err(ElfError::NotElf);
         }
-        let (mut segments, mut dynamic) = (Vec::new(), None);
+        let (mut segments, mut dynamic, mut relro) = (Vec::new(), None, None);
         for header in program_headers(bytes)?.chunks_exact(PROGRAM_HEADER_SIZE.into()) {
             let mut reader = Reader::new(header);
-            let kind = reader.u32()?;
-            reader.take(4)?;
+            let (kind, flags) = (reader.u32()?, reader.u32()?);
             let (offset, address, _) = (reader.u64()?, reader.u64()?, reader.u64()?);
             let (len, memory_len) = (reader.u64()?, reader.u64()?);
             let end = offset.checked_add(len).filter(|end| *end <= bytes.len() as u64);
@@ -69,18 +101,20 @@ impl<'a> Elf<'a> {
                 return Err(ElfError::Layout);
             }
             match kind {
-                PT_LOAD => segments.push(Segment { address, offset, len }),
+                PT_LOAD => segments.push(Segment { address, offset, len, memory_len, flags }),
+                PT_GNU_RELRO => relro = Some(address..address + memory_len),
                 PT_DYNAMIC => dynamic = Some(offset as usize..(offset + len) as usize),
                 _ => (),
             }
         }
-        let mut elf = Elf { bytes, segments, symbols: &[], strings: &[] };
+        let mut elf = Elf { bytes, segments, symbols: &[], strings: &[], relocations: &[], relro };
         elf.read_tables(&bytes[dynamic.ok_or(ElfError::Layout)?])?;
         Ok(elf)
     }
 
     fn read_tables(&mut self, dynamic: &[u8]) -> Result<(), ElfError> {
         let (mut hash, mut gnu_hash, mut strings, mut strings_len, mut symbols) = (None, None, None, None, None);
+        let (mut relocations, mut relocations_len) = (None, 0);
         let mut reader = Reader::new(dynamic);
         loop {
             let (tag, value) = (reader.i64()?, reader.u64()?);
@@ -91,6 +125,8 @@ impl<'a> Elf<'a> {
                 DT_STRTAB => strings = Some(value),
                 DT_STRSZ => strings_len = Some(value),
                 DT_SYMTAB => symbols = Some(value),
+                DT_RELA => relocations = Some(value),
+                DT_RELASZ => relocations_len = value,
                 _ => (),
             }
         }
@@ -105,6 +141,9 @@ impl<'a> Elf<'a> {
         };
         self.symbols = self.slice(there(symbols)?, count * SYMBOL_SIZE)?;
         self.strings = self.slice(there(strings)?, there(strings_len)?)?;
+        if let Some(relocations) = relocations.filter(|_| relocations_len > 0) {
+            self.relocations = self.slice(relocations, relocations_len)?;
+        }
         Ok(())
     }
 
@@ -141,31 +180,55 @@ impl<'a> Elf<'a> {
         Some(begin as usize..(begin + len) as usize)
     }
 
+    /// The segments that are loaded.
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Range of addresses that nothing writes to after the relocations.
+    pub(super) fn relro(&self) -> Option<Range<u64>> {
+        self.relro.clone()
+    }
+
     /// Names of the symbols that the library defines.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
-        self.defined().map(|(name, ..)| name)
+        self.defined().map(|symbol| symbol.name)
     }
 
     /// Range of a symbol's data in the file.
     pub(super) fn find(&self, name: &str) -> Option<Range<usize>> {
-        let (_, address, size) = self.defined().find(|(found, ..)| *found == name)?;
-        self.range(address, size)
+        let symbol = self.defined().find(|symbol| symbol.name == name)?;
+        self.range(symbol.address, symbol.size)
     }
 
-    /// Name, address and size of each defined symbol.
-    fn defined(&self) -> impl Iterator<Item = (&'a str, u64, u64)> {
-        self.symbols.chunks_exact(SYMBOL_SIZE as usize).filter_map(|symbol| self.read_symbol(symbol).ok().flatten())
+    /// The symbols that the library defines.
+    pub(super) fn defined(&self) -> impl Iterator<Item = Symbol<'a>> {
+        let symbols = self.symbols.chunks_exact(SYMBOL_SIZE as usize);
+        symbols.filter_map(|record| self.read_symbol(record).ok()).filter(|symbol| symbol.is_defined)
     }
 
-    fn read_symbol(&self, symbol: &[u8]) -> Result<Option<(&'a str, u64, u64)>, Truncated> {
-        let mut reader = Reader::new(symbol);
+    /// The relocations.
+    pub(super) fn relocations(&self) -> impl Iterator<Item = Result<Relocation<'a>, ElfError>> {
+        self.relocations.chunks_exact(RELOCATION_SIZE).map(|record| self.read_relocation(record))
+    }
+
+    fn read_relocation(&self, record: &[u8]) -> Result<Relocation<'a>, ElfError> {
+        let mut reader = Reader::new(record);
+        let (address, kind, symbol, addend) = (reader.u64()?, reader.u32()?, reader.u32()? as usize, reader.u64()?);
+        let record = |number| self.symbols.chunks_exact(SYMBOL_SIZE as usize).nth(number).ok_or(ElfError::Layout);
+        let symbol = (symbol != 0).then(|| Ok::<_, ElfError>(self.read_symbol(record(symbol)?)?)).transpose()?;
+        Ok(Relocation { address, kind, symbol, addend })
+    }
+
+    fn read_symbol(&self, record: &[u8]) -> Result<Symbol<'a>, Truncated> {
+        let mut reader = Reader::new(record);
         let name = reader.u32()? as usize;
-        reader.take(2)?;
+        let info = reader.take(2)?[0];
         let (section, address, size) = (reader.u16()?, reader.u64()?, reader.u64()?);
         let bytes = self.strings.get(name..).ok_or(Truncated)?;
         let end = bytes.iter().position(|byte| *byte == 0).ok_or(Truncated)?;
         let name = std::str::from_utf8(&bytes[..end]).map_err(|_| Truncated)?;
-        Ok((section != 0).then_some((name, address, size)))
+        Ok(Symbol { name, address, size, is_defined: section != 0, is_weak: info >> 4 == STB_WEAK })
     }
 }
 

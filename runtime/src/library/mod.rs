@@ -18,13 +18,16 @@
 //! [`RuntimeTable`]: crate::ffi::RuntimeTable
 mod code;
 mod elf;
+mod imports;
 pub mod seal;
+mod shared_library;
 mod snapshot;
 pub mod tvm;
 
 pub use crate::image::versions::KERNEL_PREFIX;
 pub use code::RUNTIME_SYMBOL;
 pub use elf::ElfError;
+pub use imports::SystemLibrary;
 pub use seal::SealError;
 pub use tvm::TvmError;
 
@@ -93,7 +96,7 @@ pub enum LibraryError {
         /// This runtime's version.
         runtime: u64,
     },
-    /// The dynamic loader failed to load the library.
+    /// The kernels cannot be mapped.
     #[error("cannot load the kernels: {0}")]
     Load(String),
 }

@@ -125,34 +125,21 @@ fn kernels_run_from_memory_and_from_files() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// As without `/proc`, through which the dynamic loader finds files in memory.
+/// As where the system has no files in memory.
 #[test]
 #[cfg_attr(miri, ignore = "runs machine code")]
-fn kernels_run_from_files_of_their_own() {
-    use crate::device::shared_library::temporary;
-    use std::os::unix::fs::PermissionsExt;
+fn kernels_run_from_copies() {
+    // SAFETY: the code is for this machine.
+    let load = |bytes: &[u8]| unsafe { shared_library::SharedLibrary::load_copied(bytes, &(0..0)) };
     let bytes = sample();
-    let folder = tempfile::tempdir().unwrap();
-    let files = || std::fs::read_dir(folder.path()).unwrap().count();
-    // The same library twice: each is mapped separately.
-    let load = || temporary::load(folder.path(), &bytes, &(0..0)).map_err(|error| error.to_string());
-    let (first, second) = (load().unwrap(), load().unwrap());
-    assert_eq!(files(), 0, "files are gone once they are mapped");
-    let address = |library: &libloading::os::unix::Library| {
-        // SAFETY: the symbol is the kernel's function; only its address is used.
-        unsafe { *library.get::<crate::ffi::SafeCall>("__tvm_ffi_answer").unwrap() as usize }
-    };
-    assert_ne!(address(&first), address(&second));
-    let damaged = temporary::load(folder.path(), &bytes[..100], &(0..0)).unwrap_err();
-    assert!(damaged.contains("dlopen failed: ") && damaged.contains(&folder.path().display().to_string()), "{damaged}");
-    assert_eq!(files(), 0);
-    // Others could replace the file in this folder.
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(load().unwrap_err().contains("others may replace files in it"));
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
-    assert!(load().is_ok());
-    assert!(temporary::load(Path::new("/there/is/none"), &bytes, &(0..0)).unwrap_err().contains("/there/is/none"));
-    assert!(Library::from_bytes(Arc::new(bytes), Integrity::Check).unwrap().kernel("answer").unwrap().is_some());
+    let (first, second) = (load(&bytes).unwrap(), load(&bytes).unwrap());
+    let address = first.symbol("__tvm_ffi_answer").unwrap();
+    assert_ne!(Some(address), second.symbol("__tvm_ffi_answer"));
+    // SAFETY: the symbol is a kernel, and the library lives.
+    let answer = unsafe { Function::from_c(std::mem::transmute::<_, crate::ffi::SafeCall>(address), Arc::new(first)) };
+    assert_eq!(answer.call(&[]).unwrap().get::<i64>(), Some(42));
+    assert!(second.symbol("absent").is_none());
+    assert!(load(&bytes[..100]).is_err());
 }
 
 #[test]
@@ -254,15 +241,4 @@ fn files_written_to_after_the_check_change_nothing_unnoticed() {
         assert!(matches!(mapped.kernel("answer"), Err(LibraryError::Changed)), "{len}");
     }
     std::fs::remove_file(&path).unwrap();
-}
-
-/// The dynamic loader identifies loaded libraries by path, and descriptor numbers are reused.
-#[test]
-#[cfg_attr(miri, ignore = "runs machine code")]
-fn libraries_with_equal_paths_are_distinguished() {
-    let load = |number| Library::from_bytes(Arc::new(numbered(number)), Integrity::Check).unwrap();
-    let libraries: Vec<Library> = (1..20).map(load).collect();
-    for (library, number) in libraries.iter().zip(1..) {
-        assert_eq!(call(library, "answer"), number);
-    }
 }
