@@ -8,6 +8,7 @@ use crate::{
     output::{check_writable, not_stdout, say, write_file},
     progress::StageFlags,
     quantize::QuantizeFlags,
+    runner,
     stats::{self, Stats},
     target_flags::TargetFlags,
     tune::TuneFlags,
@@ -31,6 +32,7 @@ use std::{
 #[command(after_help = "\
 Examples:
   hammock compile model.py -o model.so --params weights.safetensors
+  hammock compile model.py -o model --emit exe --params weights.safetensors    a program: ./model --help
   hammock compile model.py -o model.so --target-cpu x86-64-v3    for any CPU with AVX2
   hammock compile model.py -o model.so --multi-version           for any since 2009, fast with AVX2 and AVX-512
   hammock compile model.py -o model.so --plan plan.txt           kernels as `hammock opt --print-plans` prints them, edited
@@ -70,6 +72,10 @@ pub struct Compile {
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
+    /// The runner for `--emit exe`: the program that the model is appended to [default: `hammock-runner` next to this
+    /// program, or in ../lib/hammock]
+    #[arg(long, value_name = "FILE")]
+    runner: Option<PathBuf>,
     /// Print the number of kernels (all, and newly compiled) and instructions, and the memory that a call needs
     #[arg(long)]
     stats: bool,
@@ -233,6 +239,8 @@ impl CodeArgs {
 enum Kind {
     /// A shared library with everything in it
     Lib,
+    /// A stand-alone program, which runs on any Linux: the library with its runtime
+    Exe,
     /// The kernels' object code
     Obj,
     /// The kernels as LLVM IR text
@@ -250,7 +258,7 @@ enum Kind {
 impl Kind {
     fn emit(self) -> Emit {
         match self {
-            Kind::Lib => Emit::Lib,
+            Kind::Lib | Kind::Exe => Emit::Lib,
             Kind::Obj => Emit::Obj,
             Kind::Llvm => Emit::Llvm,
             Kind::Asm => Emit::Asm,
@@ -263,7 +271,7 @@ impl Kind {
     /// Kind of the file.
     fn content(self) -> Content {
         match self {
-            Kind::Lib | Kind::Tvm => Content::Program,
+            Kind::Lib | Kind::Exe | Kind::Tvm => Content::Program,
             Kind::Llvm | Kind::Asm | Kind::Ptx => Content::Text,
             Kind::Obj | Kind::Bytecode => Content::Data,
         }
@@ -280,6 +288,7 @@ impl Compile {
         } else {
             files.writes("-o", &self.output);
         }
+        self.runner.iter().for_each(|path| files.reads("--runner", path));
         self.external_weights.iter().for_each(|path| files.writes("--external-weights", path));
         self.watch.files(files, &self.code.pipeline()?);
         Ok(())
@@ -291,7 +300,10 @@ impl Compile {
     }
 
     /// Writes the output; for several processors that one file does not hold, a file each: `model.x86-64-v3.s`.
-    fn write(&self, artifact: &Artifact, target: &str) -> Result<(), Failure> {
+    fn write(&self, artifact: &Artifact, runner: Option<Vec<u8>>, target: &str) -> Result<(), Failure> {
+        if let Some(runner) = runner {
+            return write_file(&self.output, Content::Program, |out| artifact.file.write_program(runner, out));
+        }
         let write = |path: &Path, file: &Output| write_file(path, self.emit.content(), |out| file.write(out));
         if !self.writes_versions() {
             return write(&self.output, &artifact.file);
@@ -305,8 +317,16 @@ impl Compile {
     /// Refuses flags that do not affect the output.
     fn refuse_idle_flags(&self, options: &Options) -> Result<(), Failure> {
         options.exec_mode.check_emits_code()?;
-        if self.emit != Kind::Lib && options.exec_mode != ExecMode::Bytecode {
-            refuse(&[("--exec-mode", true)], "only `--emit lib` holds machine code of graphs")?;
+        if !matches!(self.emit, Kind::Lib | Kind::Exe) && options.exec_mode != ExecMode::Bytecode {
+            refuse(&[("--exec-mode", true)], "only `--emit lib` and `exe` hold machine code of graphs")?;
+        }
+        if self.emit != Kind::Exe {
+            refuse(&[("--runner", self.runner.is_some())], "only `--emit exe` has a runner")?;
+        } else if options.gpu.is_some() {
+            let message =
+                "stand-alone programs run on CPUs: a GPU's driver is a shared library, which they cannot load";
+            return Err(Failure::new(codes::UNSUPPORTED_OPTION, message)
+                .help("use `--emit lib`, and run the library with `hammock-run`"));
         }
         if self.emit != Kind::Lib {
             refuse(
@@ -336,6 +356,7 @@ impl Compile {
         };
         self.refuse_idle_flags(&options)?;
         self.check_output()?;
+        let runner = (self.emit == Kind::Exe).then(|| runner::read(self.runner.as_deref())).transpose()?;
         let options = Options { external_weights: external_weights?, ..options };
         let emit = self.emit.emit();
         let mut stages = self.stages.start(self.code.tune.tune.is_none());
@@ -360,7 +381,7 @@ impl Compile {
         if let (Some(weights), Some(path)) = (&artifact.weights, &self.external_weights) {
             weights.write(path).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))?;
         }
-        self.write(&artifact, &target)?;
+        self.write(&artifact, runner, &target)?;
         clock.lap("writing the file", &mut dump.times);
         stages.finish()?;
         self.watch.report(&dump.times)?;

@@ -25,6 +25,7 @@ mod progress;
 mod quantize;
 mod roofline;
 mod run;
+mod runner;
 mod stats;
 mod tables;
 mod target_flags;

@@ -23,7 +23,7 @@ fn build_programs() -> PathBuf {
     let programs = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap().to_owned();
     // A program of another crate, which cargo may not have built for these tests.
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "--workspace", "--bin", "hammock-run"]).current_dir(root());
+    build.args(["build", "-q", "--workspace", "--bin", "hammock-run", "--bin", "hammock-runner"]).current_dir(root());
     build.args(programs.ends_with("release").then_some("--release"));
     assert!(build.status().unwrap().success());
     programs

@@ -194,7 +194,7 @@ impl Library {
         Library::load(owner, range, None, Integrity::Trust, Some(constants))
     }
 
-    /// Loads the library appended to the running program's file ([`seal::append`]); `None` if there is none.
+    /// Loads the library appended to the running program's file ([`seal`]); `None` if there is none.
     pub fn appended() -> Result<Option<Library>, LibraryError> {
         // A program that cannot read its own file has no appended library.
         let Ok(program) = map_program() else { return Ok(None) };

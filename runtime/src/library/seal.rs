@@ -113,17 +113,22 @@ fn checksum(bytes: &[u8]) -> u32 {
     whole.finalize()
 }
 
-/// Appends a sealed library to a runner's executable file.
-pub fn append(program: &mut Vec<u8>, library: &[u8]) {
-    pad_to(program, PAGE);
-    let begin = program.len();
-    program.put(library);
-    let footer = program.len();
-    program.put(FOOTER_MAGIC);
-    program.put_u64(begin as u64);
-    program.put_u64(library.len() as u64);
-    program.put_u32(crc32fast::hash(&program[footer..]));
-    program.put_u32(0);
+/// Text in a runner's executable file, by which it is recognized: runners are only for models of their version.
+pub const RUNNER_MARK: &str = concat!("hammock-runner ", env!("CARGO_PKG_VERSION"));
+
+/// Pads a runner's executable file for the library that follows.
+pub fn pad_runner(runner: &mut Vec<u8>) {
+    pad_to(runner, PAGE);
+}
+
+/// The footer of a program whose library, of `len` bytes, begins at `begin`.
+pub fn footer(begin: usize, len: usize) -> Vec<u8> {
+    let mut footer = FOOTER_MAGIC.to_vec();
+    footer.put_u64(begin as u64);
+    footer.put_u64(len as u64);
+    footer.put_u32(crc32fast::hash(&footer));
+    footer.put_u32(0);
+    footer
 }
 
 /// Range of the library that is appended to a program, if there is one.
@@ -134,6 +139,14 @@ pub fn appended(program: &[u8]) -> Option<Range<usize>> {
     let end = begin.checked_add(len)?;
     let sound = checksum == crc32fast::hash(&footer[..24]) && end == rest.len() as u64;
     sound.then_some(begin as usize..end as usize)
+}
+
+/// A runner with a sealed library.
+#[cfg(test)]
+pub(super) fn program(mut runner: Vec<u8>, library: &[u8]) -> Vec<u8> {
+    pad_runner(&mut runner);
+    let footer = footer(runner.len(), library.len());
+    [&runner, library, &footer].concat()
 }
 
 #[cfg(test)]
@@ -164,9 +177,8 @@ mod tests {
 
     #[test]
     fn appended_libraries_are_found() {
-        let (mut program, library) = (vec![1, 2, 3], vec![4, 5]);
-        assert_eq!(appended(&program), None);
-        append(&mut program, &library);
+        assert_eq!(appended(&[1, 2, 3]), None);
+        let mut program = program(vec![1, 2, 3], &[4, 5]);
         assert_eq!(appended(&program), Some(4096..4098));
         program.push(0);
         assert_eq!(appended(&program), None);

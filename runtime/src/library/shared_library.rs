@@ -138,7 +138,7 @@ impl Memory {
     fn fill(&self, segment: &Segment, pages: &Pages) -> io::Result<()> {
         let end = segment.address + segment.memory_len;
         let all = self.pages(segment.address..end);
-        if (segment.address.wrapping_sub(segment.offset)) % self.page as u64 != 0 {
+        if !segment.address.wrapping_sub(segment.offset).is_multiple_of(self.page as u64) {
             return Err(io::Error::other(format!("it was made for pages of less than {} bytes", self.page)));
         }
         match pages {

@@ -189,8 +189,7 @@ fn reading_other_than_files_is_an_error() {
 #[test]
 #[cfg_attr(miri, ignore = "runs machine code")]
 fn appended_libraries_run() {
-    let (mut program, library) = (b"a runner".to_vec(), sample());
-    seal::append(&mut program, &library);
+    let program = seal::program(b"a runner".to_vec(), &sample());
     let range = seal::appended(&program).unwrap();
     let loaded = Library::load(Arc::new(program), range, None, Integrity::Check, None).unwrap();
     assert_eq!(loaded.kernel("answer").unwrap().unwrap().call(&[]).unwrap().type_index(), Any::from(0i64).type_index());

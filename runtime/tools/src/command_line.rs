@@ -1,14 +1,10 @@
 //! `hammock-run`: runs, times and inspects compiled models, without a compiler.
-//!
-//! If a model is appended to the executable file, the program runs that model: it takes the flags of `run`, but no
-//! file.
 
 use crate::{
     BenchFlags, CallFlags, CallSpec, CommandFiles, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags,
     Session, TerminalFlags, ToolError, Weights, inspect, parse, print, print_stderr, report_fatal, save_weights,
 };
 use clap::{Parser, Subcommand};
-use hammock_runtime::Library;
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -67,21 +63,6 @@ enum Command {
     },
 }
 
-/// Calls a function of the model in this program and prints its result.
-#[derive(Parser)]
-struct OwnModel {
-    #[command(flatten)]
-    call: CallFlags,
-    #[command(flatten)]
-    output: OutputFlags,
-    #[command(flatten)]
-    expect: ExpectFlags,
-    #[command(flatten)]
-    profile: ProfileFlags,
-    #[command(flatten)]
-    terminal: TerminalFlags,
-}
-
 /// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the
 /// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -94,22 +75,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// The result of the command, or the exit status if the command line is invalid.
 fn start(arguments: impl IntoIterator<Item = OsString>) -> Result<Result<(), ToolError>, u8> {
-    let text = match Library::appended() {
-        Ok(None) => run_command(parse::<Cli>(arguments)?.command),
-        Ok(Some(library)) => run_own(library, parse(arguments)?),
-        Err(error) => Err(error.into()),
-    };
+    let text = run_command(parse::<Cli>(arguments)?.command);
     Ok(text.and_then(|text| Ok(print(&text)?)))
-}
-
-fn run_own(library: Library, OwnModel { call, output, expect, profile, .. }: OwnModel) -> Result<String, ToolError> {
-    let mut files = files(None, &call, &profile);
-    expect.expect.iter().for_each(|path| files.reads_weights("--expect", path));
-    output.path().iter().for_each(|path| files.writes("--output", path));
-    files.check()?;
-    let session = Session::from_library(library, &call.run_options())?;
-    let weights = weights(&call, &session)?;
-    profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
 }
 
 /// Calls the function; returns the text to print: its result, or the comparison with `--expect`.
@@ -122,7 +89,10 @@ fn result(session: &Session, spec: &CallSpec, output: &OutputFlags, expect: &Exp
 }
 
 /// Loads the weights of `--params`. Warns about those that match no parameter, and rejects those of another model.
-fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
+///
+/// # Errors
+/// If they cannot be read or are those of another model.
+pub fn call_weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
     let weights = call.weights()?;
     if let Some(fit) = weights.as_ref().map(|weights| session.fit(weights))
         && let Some((message, advice)) = fit.message()
@@ -144,12 +114,12 @@ fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolE
 fn check(command: &Command) -> Result<(), InputError> {
     match command {
         Command::Run { file, call, output, expect, profile } => {
-            let mut files = files(Some(file), call, profile);
+            let mut files = files(file, call, profile);
             expect.expect.iter().for_each(|path| files.reads_weights("--expect", path));
             output.path().iter().for_each(|path| files.writes("--output", path));
             files.check()
         }
-        Command::Bench { file, call, profile, .. } => files(Some(file), call, profile).check(),
+        Command::Bench { file, call, profile, .. } => files(file, call, profile).check(),
         Command::Inspect { file, view } => {
             let mut files = CommandFiles::default();
             files.reads_model("FILE", file);
@@ -159,10 +129,10 @@ fn check(command: &Command) -> Result<(), InputError> {
     }
 }
 
-/// The files that a command reads and writes: its model's, if it has one, and its call's.
-fn files(model: Option<&Path>, call: &CallFlags, profile: &ProfileFlags) -> CommandFiles {
+/// The files that a command reads and writes: its model's and its call's.
+fn files(model: &Path, call: &CallFlags, profile: &ProfileFlags) -> CommandFiles {
     let mut files = CommandFiles::default();
-    model.iter().for_each(|path| files.reads_model("FILE", path));
+    files.reads_model("FILE", model);
     call.params.iter().for_each(|path| files.reads_weights("--params", path));
     files.reads_arguments(&call.args);
     profile.files(&mut files);
@@ -174,12 +144,12 @@ fn run_command(command: Command) -> Result<String, ToolError> {
     match command {
         Command::Run { file, call, output, expect, profile } => {
             let session = Session::open(&file, &call.run_options())?;
-            let weights = weights(&call, &session)?;
+            let weights = call_weights(&call, &session)?;
             profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
         }
         Command::Bench { file, call, bench, profile } => {
             let session = Session::open(&file, &call.run_options())?;
-            let weights = weights(&call, &session)?;
+            let weights = call_weights(&call, &session)?;
             let times = session.bench(&call.spec(weights.as_ref()), bench.min_time()?, bench.json)?;
             profile.repeat(&session, &call.spec(weights.as_ref()))?;
             Ok(times)

@@ -3,7 +3,11 @@
 use crate::{Timing, kernels::Temporaries};
 use hammock_kernels::Accesses;
 use hammock_link::Linked;
-use hammock_runtime::{Library, image::Integrity, library::LibraryError};
+use hammock_runtime::{
+    Library,
+    image::Integrity,
+    library::{LibraryError, seal},
+};
 use hammock_tools::{ExternalWeights, RunOptions, Session, ToolError};
 use std::{
     io::{self, Write},
@@ -74,6 +78,28 @@ impl Output {
         match self {
             Output::Bytes(bytes) => out.write_all(bytes),
             Output::Library(library) => library.try_each(|bytes| out.write_all(bytes)),
+        }
+    }
+
+    /// Writes a program: a runner's executable file, with these contents appended.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_program(&self, mut runner: Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+        seal::pad_runner(&mut runner);
+        out.write_all(&runner)?;
+        self.write(out)?;
+        out.write_all(&seal::footer(runner.len(), self.len()))
+    }
+
+    /// Number of bytes.
+    fn len(&self) -> usize {
+        match self {
+            Output::Bytes(bytes) => bytes.len(),
+            Output::Library(library) => {
+                let (before, constants, after) = library.parts();
+                before.len() + constants.len() + after.len()
+            }
         }
     }
 
