@@ -136,7 +136,12 @@ fn kernels_run_from_copies() {
     let address = first.symbol("__tvm_ffi_answer").unwrap();
     assert_ne!(Some(address), second.symbol("__tvm_ffi_answer"));
     // SAFETY: the symbol is a kernel, and the library lives.
-    let answer = unsafe { Function::from_c(std::mem::transmute::<_, crate::ffi::SafeCall>(address), Arc::new(first)) };
+    let answer = unsafe {
+        Function::from_c(
+            std::mem::transmute::<std::ptr::NonNull<std::ffi::c_void>, crate::ffi::SafeCall>(address),
+            Arc::new(first),
+        )
+    };
     assert_eq!(answer.call(&[]).unwrap().get::<i64>(), Some(42));
     assert!(second.symbol("absent").is_none());
     assert!(load(&bytes[..100]).is_err());
