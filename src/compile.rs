@@ -21,7 +21,7 @@ use hammock_compiler::{
 use hammock_diagnostics::codes;
 use hammock_passes::{Pipeline, with_prepared_constants};
 use hammock_runtime::{Image, library::image_of};
-use hammock_tools::{CommandFiles, Content, WeightsFormat};
+use hammock_tools::{CommandFiles, Content, WeightsFormat, c_header};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -38,6 +38,7 @@ Examples:
   hammock compile model.py -o model.so --plan plan.txt           kernels as `hammock opt --print-plans` prints them, edited
   hammock compile model.py -o model.so --tune=1 --tune-file tuned.txt    plans by measuring, kept in a file
   hammock compile model.py -o model.so --tune-file tuned.txt     the same plans, nothing measured
+  hammock compile model.py -o model.h --emit c-header            typed functions for C and C++
   hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM IR text
   hammock compile model.py -o model.so --target cuda             for NVIDIA GPUs from compute capability 8.0 on
   hammock compile model.py -o model.ptx --emit ptx --target cuda:sm_90    the device code of kernels as PTX
@@ -241,6 +242,8 @@ enum Kind {
     Lib,
     /// A stand-alone program, which runs on any Linux: the library with its runtime
     Exe,
+    /// A C header with typed functions for the model's
+    CHeader,
     /// The kernels' object code
     Obj,
     /// The kernels as LLVM IR text
@@ -258,7 +261,7 @@ enum Kind {
 impl Kind {
     fn emit(self) -> Emit {
         match self {
-            Kind::Lib | Kind::Exe => Emit::Lib,
+            Kind::Lib | Kind::Exe | Kind::CHeader => Emit::Lib,
             Kind::Obj => Emit::Obj,
             Kind::Llvm => Emit::Llvm,
             Kind::Asm => Emit::Asm,
@@ -272,7 +275,7 @@ impl Kind {
     fn content(self) -> Content {
         match self {
             Kind::Lib | Kind::Exe | Kind::Tvm => Content::Program,
-            Kind::Llvm | Kind::Asm | Kind::Ptx => Content::Text,
+            Kind::CHeader | Kind::Llvm | Kind::Asm | Kind::Ptx => Content::Text,
             Kind::Obj | Kind::Bytecode => Content::Data,
         }
     }
@@ -338,6 +341,9 @@ impl Compile {
             let names_cpu = self.code.target.deprecated_cpu().is_some();
             refuse(&[("--target", names_cpu)], "`--multi-version` names the CPUs")?;
         }
+        if self.emit == Kind::CHeader {
+            refuse(&self.code.given(), "a header does not depend on how the model is compiled")?;
+        }
         if self.emit == Kind::Bytecode {
             let several = ("--multi-version", !self.multi_version.is_empty());
             refuse(&[&self.code.of_kernels()[..], &[several]].concat(), "`--emit bytecode` writes no kernels")?;
@@ -364,6 +370,10 @@ impl Compile {
         let mut model = Model::read(&file, None, &mut stages)?;
         model.name_weights(&file);
         model.bind_weights(None)?;
+        if self.emit == Kind::CHeader {
+            stages.finish()?;
+            return self.write_header(&model);
+        }
         let passes = options.pipeline();
         let prepares_constants = emit == Emit::Lib && options.gpu.is_none();
         let passes = if prepares_constants { with_prepared_constants(passes) } else { passes };
@@ -390,6 +400,13 @@ impl Compile {
             say(&format!("{}: {summary}, {seconds:.1} s\n", self.output.display()))?;
         }
         if self.stats { stats::report(&stats, self.json) } else { Ok(()) }
+    }
+
+    /// Writes a header for the model; the names in it begin with the file's.
+    fn write_header(&self, model: &Model) -> Result<(), Failure> {
+        let stem = self.output.file_stem().and_then(|stem| stem.to_str()).filter(|stem| *stem != "-");
+        let header = c_header(stem.unwrap_or("model"), &model.complete_signatures());
+        write_file(&self.output, Content::Text, |out| out.write_all(header.as_bytes()))
     }
 
     /// Refuses an output that cannot be written, before the model is compiled.

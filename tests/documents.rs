@@ -116,7 +116,8 @@ fn clone_into(folder: &Path) {
     let built = folder.join("target/release");
     std::fs::create_dir_all(&built).unwrap();
     let libraries = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    for (from, name) in [(programs(), "hammock"), (programs(), "hammock-run"), (&libraries, "libhammock.so")] {
+    let libraries = ["libhammock.so", "libhammock.a"].map(|name| (&*libraries, name));
+    for (from, name) in [(programs(), "hammock"), (programs(), "hammock-run")].into_iter().chain(libraries) {
         std::os::unix::fs::symlink(from.join(name), built.join(name)).unwrap();
     }
 }

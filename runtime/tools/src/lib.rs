@@ -39,7 +39,9 @@ pub use formats::{
     safetensors_file::{ExternalWeights, save_safetensors},
 };
 pub use inspect::{
-    View, inspect, listing,
+    View,
+    c_header::c_header,
+    inspect, listing,
     signature::{signature_json, signature_text, signatures},
 };
 pub use limits::{BudgetFlags, LimitFlags, parse_bytes, parse_seconds, watchdog::set_timeout_handler};

@@ -88,6 +88,13 @@ pub struct Model {
     pub weights: Option<Weights>,
 }
 
+impl Model {
+    /// Signatures of its functions, with weights that are constants by now.
+    pub fn complete_signatures(&self) -> Vec<Signature> {
+        signature::lowered(&self.module, &self.signatures)
+    }
+}
+
 impl ModelFile {
     /// Reads the file with all its diagnostics, warnings too.
     ///

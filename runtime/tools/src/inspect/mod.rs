@@ -1,5 +1,6 @@
 //! Contents of executables as text.
 
+pub(crate) mod c_header;
 pub mod listing;
 mod registers;
 pub(crate) mod signature;
