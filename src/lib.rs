@@ -34,15 +34,23 @@ mod tune;
 mod unused_flags;
 
 use clap::{Parser, Subcommand};
-use hammock_compiler::{Failure, STACK_BYTES};
+use hammock_compiler::{Failure, STACK_BYTES, llvm_version};
 use hammock_diagnostics::codes;
 use hammock_tools::{BudgetFlags, CommandFiles, TerminalFlags, parse, print_stderr_colored, set_timeout_handler};
 use output::print;
-use std::{ffi::OsString, io::stderr};
+use std::{ffi::OsString, io::stderr, sync::LazyLock};
+
+/// The version, with LLVM's and the commit of the sources where they are known.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let llvm = llvm_version().map(|version| format!("LLVM {version}"));
+    let commit = option_env!("HAMMOCK_COMMIT").map(|commit| format!("commit {commit}"));
+    let known = [Some(env!("CARGO_PKG_VERSION").to_owned()), llvm, commit];
+    known.into_iter().flatten().collect::<Vec<_>>().join("\n")
+});
 
 /// Compiles machine-learning models, written as text, to small self-contained executables, and runs them
 #[derive(Parser)]
-#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(version, long_version = LONG_VERSION.as_str(), propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
 Try it, from a clone of the repository:
   hammock run ir-examples/digits/model.py --func accuracy --params ir-examples/digits/weights.safetensors \\

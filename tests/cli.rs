@@ -615,3 +615,11 @@ fn compiler_generated_functions_are_not_listed() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("model.py:") && !said.contains("model.py:1\n"), "{said}");
 }
+
+#[test]
+fn the_version_has_llvms() {
+    let version = |flag| String::from_utf8(hammock(&[flag]).stdout).unwrap();
+    assert_eq!(version("-V"), concat!("hammock ", env!("CARGO_PKG_VERSION"), "\n"));
+    let long = version("--version");
+    assert!(long.starts_with(concat!("hammock ", env!("CARGO_PKG_VERSION"), "\nLLVM 22.")), "{long}");
+}

@@ -58,7 +58,7 @@ pub use model::{
 };
 pub use observe::{Clock, Dump, Timing};
 pub use reference::reference;
-pub use target::{architecture, check_cpu, gpus, libraries, target, targets};
+pub use target::{architecture, check_cpu, gpus, libraries, llvm_version, target, targets};
 pub use texts::TextFiles;
 pub use tune::{Record, Sizes, tune};
 

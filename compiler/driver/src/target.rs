@@ -23,6 +23,14 @@ pub fn target(name: &str) -> Option<Target> {
     }
 }
 
+/// Version of LLVM, if kernels are compiled.
+pub fn llvm_version() -> Option<String> {
+    #[cfg(feature = "native")]
+    return Some(hammock_codegen::llvm::version());
+    #[cfg(not(feature = "native"))]
+    None
+}
+
 /// Names of the architectures that code is generated for, and triples of them.
 fn architectures() -> impl Iterator<Item = &'static str> {
     Family::ALL.iter().flat_map(|family| [family.architecture()].into_iter().chain(family.triples()))
