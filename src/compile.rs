@@ -70,6 +70,9 @@ pub struct Compile {
     /// Write the weights to this safetensors file next to the output instead of into it; both files are needed to run it
     #[arg(long, value_name = "FILE")]
     external_weights: Option<PathBuf>,
+    /// Leave out names of source files and source text: run-time errors name functions and kernels only
+    #[arg(long)]
+    strip_source: bool,
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
@@ -342,7 +345,11 @@ impl Compile {
             refuse(&[("--target", names_cpu)], "`--multi-version` names the CPUs")?;
         }
         if self.emit == Kind::CHeader {
-            refuse(&self.code.given(), "a header does not depend on how the model is compiled")?;
+            let stripped = ("--strip-source", self.strip_source);
+            refuse(
+                &[&self.code.given()[..], &[stripped]].concat(),
+                "a header does not depend on how the model is compiled",
+            )?;
         }
         if self.emit == Kind::Bytecode {
             let several = ("--multi-version", !self.multi_version.is_empty());
@@ -358,6 +365,7 @@ impl Compile {
         let options = Options {
             threads: self.threads.map_or(options.threads, usize::from),
             explain_fusion: self.watch.explain_fusion,
+            strip_source: self.strip_source,
             ..options.for_several(&self.multi_version)?
         };
         self.refuse_idle_flags(&options)?;

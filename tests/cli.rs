@@ -623,3 +623,27 @@ fn the_version_has_llvms() {
     let long = version("--version");
     assert!(long.starts_with(concat!("hammock ", env!("CARGO_PKG_VERSION"), "\nLLVM 22.")), "{long}");
 }
+
+/// Run-time errors of kernels and of the graph quote the source, unless it is stripped.
+#[test]
+fn stripped_models_have_no_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("secret_name.py");
+    let text = "from tvm.script import relax as R\n\n@R.function\n\
+                def main(secret_x: R.Tensor((4, 2), \"float32\"), index: R.Tensor((3,), \"int64\")):\n    \
+                secret_y = R.take(secret_x, index, axis=0)\n    return secret_y\n";
+    std::fs::write(&model, text).unwrap();
+    let (model, library) = (model.to_str().unwrap(), folder.path().join("m.so"));
+    let library = library.to_str().unwrap();
+    for (flags, is_quoted) in [(&[][..], true), (&["--strip-source"], false)] {
+        assert!(hammock(&[&["compile", model, "-o", library], flags].concat()).status.success());
+        let bytes = std::fs::read(library).unwrap();
+        let has = |text: &str| bytes.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+        assert_eq!((has("secret_name.py"), has("secret_y = R.take")), (is_quoted, is_quoted));
+        let arguments = ["--arg", "zeros(4,2):float32", "--arg", "[1, 2, 9]:int64"];
+        let failed = hammock(&[&["run", library][..], &arguments].concat());
+        let error = String::from_utf8(failed.stderr).unwrap();
+        assert!(error.contains("IndexError: take: ") && error.contains("main"), "{error}");
+        assert_eq!(error.contains("secret_name.py:5"), is_quoted, "{error}");
+    }
+}

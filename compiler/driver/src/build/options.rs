@@ -57,6 +57,8 @@ pub struct Options {
     pub cache: Option<Arc<Cache>>,
     /// Name of a safetensors file next to the library that stores its constants.
     pub external_weights: Option<String>,
+    /// True if the output has no names of source files and no source text.
+    pub strip_source: bool,
     /// Condition under which compilation fails. (`--timeout` of the command line ends the process.)
     pub stop: StopCondition,
 }
@@ -104,6 +106,7 @@ impl Default for Options {
             sizes: Sizes::default(),
             cache: None,
             external_weights: None,
+            strip_source: false,
             stop: StopCondition::default(),
         }
     }

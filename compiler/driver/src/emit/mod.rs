@@ -16,7 +16,7 @@ use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
     executable::{FunctionInfo, FunctionKind},
-    image::Signature,
+    image::{Image, Signature, SourceMap},
 };
 
 /// The kind of file to produce.
@@ -69,6 +69,8 @@ impl Lowered<'_> {
         self.check_options(options, emit)?;
         let (mut clock, mut times) = (Clock::start(), Vec::new());
         let image = image(self.module, self.source, options.bytecode.as_deref(), self.signatures, options.gpu)?;
+        let sources = if options.strip_source { SourceMap::default() } else { image.sources };
+        let image = Image { sources, ..image };
         clock.lap("bytecode", &mut times);
         let is_bytecode = |f: &&FunctionInfo| f.kind != FunctionKind::Packed;
         let functions = image.executable.functions.iter().filter(is_bytecode);

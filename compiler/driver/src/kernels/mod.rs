@@ -122,7 +122,7 @@ pub fn map_kernels<T: Send>(
     let target = target(options, threads);
     let plans = options.plans.as_deref();
     plans.map_or(Ok(()), |plans| plans.check(module))?;
-    let location = |span: Span| location(source, span);
+    let location = |span: Span| location(source, span).filter(|_| !options.strip_source);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
         options.stop.check()?;
