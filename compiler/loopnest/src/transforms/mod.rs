@@ -18,6 +18,7 @@ mod remove_zero_insertion;
 pub mod row_tiling;
 mod split_group_axes;
 mod split_reductions;
+mod version_by_size;
 
 use super::{Kernel, Machine, Part, Stage, consumers::single_consumer};
 use hammock_ir::tir::{Buffer, PrimFunc};
@@ -59,6 +60,7 @@ pub static TRANSFORMS: &[&Transform] = &[
     &collapse_axes::TRANSFORM,
     &coalesce_elements::TRANSFORM,
     &flatten_images::TRANSFORM,
+    &version_by_size::TRANSFORM,
     &split_reductions::TRANSFORM,
     &interchange_loops::TRANSFORM,
 ];

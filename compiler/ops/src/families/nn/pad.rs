@@ -2,7 +2,7 @@
 
 use crate::{
     CallContext, dims,
-    legalize::{Builder, Legalized},
+    legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op},
     relayout,
     rules::Inferred,
@@ -78,88 +78,119 @@ fn legalize_pad(cx: &CallContext) -> Result<Legalized, InferError> {
     let data = b.input("data")?;
     let out = b.output("padded")?;
     b.compute(&out, |at| {
-        let mut from = Vec::new();
-        let mut conditions = Vec::new();
-        for ((i, size), (before, after)) in at.iter().zip(data.shape()).zip(&widths) {
-            let position = dims::offset(i, -before);
-            if mode == "constant" {
-                conditions.extend((*before > 0).then(|| position.clone().ge(0i64)));
-                conditions.extend((*after > 0).then(|| position.clone().lt(size)));
-            }
-            let padded = *before != 0 || *after != 0;
-            from.push(if padded { source(mode, position, size) } else { position });
+        let axes: Vec<Axis> = at
+            .iter()
+            .zip(data.shape())
+            .zip(&widths)
+            .map(|((i, size), (before, after))| Axis { i, size, before: *before, after: *after })
+            .collect();
+        if mode != "constant" {
+            return padded_by_elements(mode, &data, &axes);
         }
-        let pieces = at.last().zip(data.shape().last()).zip(widths.last());
-        let pieces = pieces.and_then(|((i, size), widths)| Segments::of(mode, i, size.as_int()?, *widths));
-        if let Some(pieces) = pieces {
-            from.pop();
-            return pieces.value(|position| data.at(&[&from[..], &[position]].concat()));
-        }
-        let element = match at.last().zip(data.shape().last()).zip(widths.last()) {
-            // The data are read in vectors, and only the padding by computed indices.
-            Some(((i, size), (before, after))) if mode != "constant" && (*before != 0 || *after != 0) => {
-                let position = dims::offset(i, -before);
-                let inside = position.clone().ge(0i64).and(position.clone().lt(size));
-                let padding = data.at(&from);
-                let last = from.len() - 1;
-                inside.if_then_else(data.at(&[&from[..last], &[position]].concat()), padding)
-            }
-            _ => data.at(&from),
-        };
-        let fill = PrimExpr::constant(value, data.dtype());
-        let inside = conditions.into_iter().reduce(PrimExpr::and);
+        let from: Vec<PrimExpr> = axes.iter().map(Axis::position).collect();
+        let inside = axes.iter().flat_map(Axis::conditions).reduce(PrimExpr::and);
+        let (element, fill) = (data.at(&from), PrimExpr::constant(value, data.dtype()));
         inside.map_or(element.clone(), |inside| inside.if_then_else(element, fill))
     });
     Ok(b.finish())
 }
 
-/// Reads of the last axis in three segments: before, inside and after the data. Each segment has stride 1, -1 or 0, so
-/// it is read in vectors.
-struct Segments {
-    /// The condition that a position is before the data, and the index read there; `None` without such positions.
-    low: Option<(PrimExpr, PrimExpr)>,
-    inside: PrimExpr,
-    /// The condition that it is not after the data, and the index read after it.
-    high: Option<(PrimExpr, PrimExpr)>,
+/// A position along an axis of the result, and how the axis is padded.
+struct Axis<'a> {
+    i: &'a PrimExpr,
+    /// Size of the axis of the data.
+    size: &'a PrimExpr,
+    before: i64,
+    after: i64,
 }
 
-impl Segments {
-    /// The segments of an axis of known size, if the padding does not reflect or wrap more than once.
-    fn of(mode: &str, i: &PrimExpr, size: i64, (before, after): (i64, i64)) -> Option<Segments> {
-        let reach = match mode {
-            "reflect" => size - 1,
-            "circular" => size,
-            "replicate" if size > 0 => i64::MAX,
-            _ => return None,
-        };
-        if before < 0 || after < 0 || before.max(after) > reach || before + after == 0 {
-            return None;
-        }
-        let position = |by: i64| dims::offset(i, by);
-        let mirrored = |at: i64| dims::sub(&at.into(), i);
-        let (low, high) = match mode {
-            "reflect" => (mirrored(before), mirrored(before + 2 * (size - 1))),
-            "circular" => (position(size - before), position(-before - size)),
-            _ => (0i64.into(), (size - 1).into()),
-        };
-        Some(Segments {
-            low: (before > 0).then(|| (i.clone().lt(before), low)),
-            inside: position(-before),
-            high: (after > 0).then(|| (i.clone().lt(before + size), high)),
-        })
+impl Axis<'_> {
+    /// The position in the data, outside of them in the padding.
+    fn position(&self) -> PrimExpr {
+        dims::offset(self.i, -self.before)
     }
 
-    fn value(self, read: impl Fn(PrimExpr) -> PrimExpr) -> PrimExpr {
-        let inside = read(self.inside);
-        let inside = match self.high {
-            Some((is_inside, high)) => is_inside.if_then_else(inside, read(high)),
-            None => inside,
+    fn is_padded(&self) -> bool {
+        self.before != 0 || self.after != 0
+    }
+
+    /// The conditions that the position is inside the data.
+    fn conditions(&self) -> impl Iterator<Item = PrimExpr> + use<> {
+        let position = self.position();
+        let low = (self.before > 0).then(|| position.clone().ge(0i64));
+        low.into_iter().chain((self.after > 0).then(|| position.lt(self.size)))
+    }
+
+    /// The condition that padding does not reflect or wrap more than once, and has elements to repeat.
+    fn is_long_enough(&self, mode: &str) -> PrimExpr {
+        let width = self.before.max(self.after).max(0);
+        let minimum = match mode {
+            "reflect" => width.saturating_add(1),
+            "circular" => width.max(1),
+            _ => 1,
         };
-        match self.low {
-            Some((is_before, low)) => is_before.if_then_else(read(low), inside),
-            None => inside,
+        match self.size.as_int() {
+            Some(size) => PrimExpr::bool(size >= minimum),
+            None => self.size.clone().ge(minimum),
         }
     }
+
+    /// The value that `read` has at the element for a position, if the axis is long enough: by segments before, inside
+    /// and after the data. Each has stride 1, -1 or 0, so it is read in vectors.
+    fn by_segments(&self, mode: &str, read: impl Fn(PrimExpr) -> PrimExpr) -> PrimExpr {
+        let Axis { i, size, before, after } = *self;
+        let mirrored = |at: PrimExpr| dims::sub(&at, i);
+        let (low, high) = match mode {
+            "reflect" => {
+                let twice = dims::mul(&dims::offset(size, -1), &2i64.into());
+                (mirrored(before.into()), mirrored(dims::offset(&twice, before)))
+            }
+            "circular" => (dims::add(i, &dims::offset(size, -before)), dims::offset(&dims::sub(i, size), -before)),
+            _ => (0i64.into(), dims::offset(size, -1)),
+        };
+        let mut value = read(self.position());
+        if after > 0 {
+            value = i.clone().lt(dims::offset(size, before)).if_then_else(value, read(high));
+        }
+        if before > 0 {
+            value = i.clone().lt(before).if_then_else(read(low), value);
+        }
+        value
+    }
+}
+
+/// The value of an element whose padding repeats elements of the data.
+fn padded_by_elements(mode: &str, data: &Input, axes: &[Axis]) -> PrimExpr {
+    let conditions = || axes.iter().filter(|axis| axis.is_padded()).map(|axis| axis.is_long_enough(mode));
+    if conditions().any(|condition| condition.as_int() == Some(0)) {
+        return by_division(mode, data, axes);
+    }
+    let Some((last, outer)) = axes.split_last() else { return data.at(&[]) };
+    // The bounds make it easy to prove that the index is in the data.
+    let index = |axis: &Axis| match axis.is_padded() {
+        true => dims::min(&axis.by_segments(mode, |index| index).max(0i64), &dims::offset(axis.size, -1)),
+        false => axis.position(),
+    };
+    let outer: Vec<PrimExpr> = outer.iter().map(index).collect();
+    let value = last.by_segments(mode, |index| data.at(&[&outer[..], &[index]].concat()));
+    match conditions().filter(|condition| condition.as_int().is_none()).reduce(PrimExpr::and) {
+        Some(are_long_enough) => are_long_enough.if_then_else(value, by_division(mode, data, axes)),
+        None => value,
+    }
+}
+
+/// The same for axes of any size: padding may reflect or wrap several times.
+fn by_division(mode: &str, data: &Input, axes: &[Axis]) -> PrimExpr {
+    let index = |axis: &Axis| match axis.is_padded() {
+        true => source(mode, axis.position(), axis.size),
+        false => axis.position(),
+    };
+    let from: Vec<PrimExpr> = axes.iter().map(index).collect();
+    let Some((last, outer)) = axes.split_last().filter(|(last, _)| last.is_padded()) else { return data.at(&from) };
+    // Only the padding is read by computed indices.
+    let position = last.position();
+    let inside = position.clone().ge(0i64).and(position.clone().lt(last.size));
+    inside.if_then_else(data.at(&[&from[..outer.len()], &[position]].concat()), data.at(&from))
 }
 
 /// The index at which an axis is read for a position that may be outside it.

@@ -228,8 +228,17 @@ fn adaptive_poolings() {
 #[test]
 fn padding_of_every_kind() {
     let x = noise(&[2, 3], 9);
-    // The last widths are the largest that the data allows.
-    for width in [[1, 2, 2, 4], [1, 1, 2, 2], [0, 1, 0, 2], [1, 0, 1, 0], [0, 0, 3, 3], [0, 0, 0, 1]] {
+    // Widths less than the axes, and more: such padding reflects and wraps several times. Negative ones crop.
+    for width in [
+        [1, 2, 2, 4],
+        [1, 1, 2, 2],
+        [0, 1, 0, 2],
+        [1, 0, 1, 0],
+        [0, 0, 3, 3],
+        [0, 0, 0, 1],
+        [5, 7, 11, 8],
+        [1, -1, -2, 2],
+    ] {
         let shape = [2 + width[0] + width[1], 3 + width[2] + width[3]];
         let padded = |mode: &str, source: fn(i64, i64) -> Option<i64>| {
             let attrs: Attrs =

@@ -7,7 +7,7 @@ use super::{
     collapse_parallel::{self, ParallelLoop},
     hoist_reciprocal,
     nest::{Domain, HoistedDivisor, Nest, ReductionPart, full_steps, offset_by, scale, tail_steps},
-    pack_operands, peel_boundary, tail_mask,
+    pack_operands, peel_boundary, segments, tail_mask,
     zero_point::ZeroPointProduct,
 };
 use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan};
@@ -84,6 +84,12 @@ impl Nest<'_> {
             let loops: Vec<ParallelLoop> = (number..=last).map(parallel).collect();
             return collapse_parallel::parallel_nest(&loops, grain, |indices| self.collapsed_body(number, at, indices));
         }
+        let serial = |nest: &Nest, at: &Domain| nest.serial_loop(number, at);
+        segments::loops(self, number, at, &serial).unwrap_or_else(|| self.serial_loop(number, at))
+    }
+
+    /// Returns a serial loop, with its tail.
+    fn serial_loop(&self, number: usize, at: &Domain) -> Stmt {
         let inside = |at: &Domain| self.level(number + 1, at);
         let whole =
             self.iterations(number, at, PrimExpr::int64(0), self.full_steps(number, at), self.step(number), &inside);

@@ -10,6 +10,7 @@ mod nest;
 mod pack_operands;
 mod peel_boundary;
 mod row_tiling;
+mod segments;
 mod signed_dot_fixup;
 mod slack;
 mod tail_mask;

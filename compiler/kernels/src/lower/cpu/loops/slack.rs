@@ -3,7 +3,7 @@
 use super::nest::Domain;
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimKind},
+    prim::{BinaryOp, PrimKind, check},
 };
 use hammock_loopnest::{
     Stage,
@@ -38,6 +38,27 @@ impl Slack {
     pub fn is_uniform(&self) -> bool {
         self.minimum == self.maximum
     }
+}
+
+/// Position along an axis at which a comparison changes.
+pub struct Boundary {
+    /// First position with the other result.
+    pub position: PrimExpr,
+    /// True if the comparison holds before it, and not after it.
+    pub holds_below: bool,
+}
+
+/// Returns the boundary of a comparison along an axis; `None` if it depends on other axes, on memory, or on multiples of
+/// the position.
+pub fn boundary(condition: &PrimExpr, stage: &Stage, axis: usize) -> Option<Boundary> {
+    let slack = slack(condition)?;
+    let var = &stage.axes[axis].var;
+    let factor = slack.coefficient(var)?.as_constant().filter(|factor| factor.abs() == 1)?;
+    let rest = &slack - &Poly::atom(var.expr()).scale(factor);
+    let position = if factor < 0 { &rest + &Poly::constant(1) } else { rest.scale(-1) }.to_expr();
+    let is_plain = !position.has_loads() && check::count(&position) == 0;
+    let is_invariant = is_plain && !stage.axes.iter().any(|axis| position.uses(&axis.var));
+    is_invariant.then_some(Boundary { position, holds_below: factor < 0 })
 }
 
 fn at_least_0(number: &Poly) -> PrimExpr {

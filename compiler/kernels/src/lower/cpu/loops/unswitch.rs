@@ -91,11 +91,13 @@ fn find(stage: &Stage, at: &Domain, value: &PrimExpr) -> Option<Selection> {
     found
 }
 
+/// Returns true if a value is a select between loads, other than a load in padding.
+pub fn is_select_of_loads(value: &PrimExpr) -> bool {
+    guarded(value).is_some_and(|(_, then, other)| !is_padded_load(value) && then.has_loads() && other.has_loads())
+}
+
 fn selection(stage: &Stage, at: &Domain, select: &PrimExpr) -> Option<Selection> {
-    let (condition, then, other) = guarded(select).filter(|_| !is_padded_load(select))?;
-    if !then.has_loads() || !other.has_loads() {
-        return None;
-    }
+    let (condition, ..) = guarded(select).filter(|_| is_select_of_loads(select))?;
     let slacks =
         conjuncts(condition).iter().map(|condition| Slack::of(condition, stage, at)).collect::<Option<Vec<_>>>()?;
     let all = |condition: fn(&Slack) -> PrimExpr, both: fn(PrimExpr, PrimExpr) -> PrimExpr| {
