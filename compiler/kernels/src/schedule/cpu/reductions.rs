@@ -17,6 +17,11 @@ const VECTORS: i64 = 4;
 /// The same for each row of results of a sliding window, and the number of rows.
 const WINDOW_VECTORS: i64 = 2;
 const ROWS: i64 = 4;
+/// Maximum number of taps of a sliding window that is not reduced horizontally, if the taps of a row fill vectors, and
+/// otherwise. Measured for strides of 2 and 3: a window of 8 x 8 takes 4 cycles horizontally and 5 vertically, one of
+/// 12 x 12 takes 16 and 11.
+const MAX_FULL_WINDOW_TAPS: i64 = 48;
+const MAX_WINDOW_TAPS: i64 = 240;
 /// Scalar accumulators of an unrolled reduction.
 const SCALAR_ACCUMULATORS: i64 = 8;
 
@@ -46,7 +51,7 @@ pub static HORIZONTAL: Rule = Rule {
     class: "reduction",
     why: "the reduction axis is contiguous, so it is vectorized",
     doc: "A reduction along a contiguous axis, vectorized along it with four accumulators, whose lanes are combined at \
-          the end. Not with --strict-order.",
+          the end. Not with --strict-order, nor for a sliding window with a small stride and few taps.",
     plan: horizontal,
 };
 
@@ -93,6 +98,9 @@ fn strided(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
 fn horizontal(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let axis = reduction_vector_axis(stage).filter(|_| !ctx.strict_order)?;
     let lanes = horizontal_lanes(stage, axis, VECTORS, ctx)?;
+    if strided_axis(stage).is_some() && is_short_window(stage, axis, lanes) {
+        return None;
+    }
     Some(
         spatial(stage)
             .map(Loop::serial)
@@ -101,6 +109,15 @@ fn horizontal(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
             .collect::<Vec<_>>()
             .into(),
     )
+}
+
+/// Returns true if a sliding window has too few taps to pay for a horizontal reduction of each result. It pays earlier if
+/// the taps of a row fill vectors.
+fn is_short_window(stage: &Stage, axis: usize, lanes: i64) -> bool {
+    let mut extents = reduced(stage).map(|l| stage.axes[l.axis].extent.as_int());
+    let taps = extents.try_fold(1i64, |taps, extent| taps.checked_mul(extent?));
+    let fills = stage.axes[axis].extent.as_int().is_some_and(|extent| extent % lanes == 0);
+    taps.is_some_and(|taps| taps <= if fills { MAX_FULL_WINDOW_TAPS } else { MAX_WINDOW_TAPS })
 }
 
 /// Returns the lanes of a horizontal reduction: a power of two, so that halves can be combined; at least half a

@@ -1,9 +1,9 @@
-//! Poolings of large windows by doubling.
+//! Poolings of large windows, one axis after another.
 //!
-//! Windows of `2 m` elements combine two of `m` elements, and those of any other extent a few whose extents are powers
-//! of two (the sparse table of Bender and Farach-Colton, The LCA problem revisited, 2000). An axis takes `log2 k`
-//! element-wise stages instead of a reduction over `k` taps. Nothing is subtracted, so NaN and infinities only affect
-//! the windows that contain them.
+//! An axis of a few taps with a stride is a reduction over them. Any other is folded by doubling: windows of `2 m` elements combine
+//! two of `m` elements, and those of any other extent a few whose extents are powers of two (the sparse table of Bender
+//! and Farach-Colton, The LCA problem revisited, 2000), so it takes `log2 k` element-wise stages instead of a reduction
+//! over `k` taps. Nothing is subtracted, so NaN and infinities only affect the windows that contain them.
 
 use super::window::Window;
 use crate::{
@@ -16,22 +16,37 @@ use hammock_ir::{PrimExpr, tir::Buffer};
 /// Cost of an element of a stage, in taps of a reduction: two loads and a store that may miss the L1 cache.
 const STAGE_COST: i64 = 6;
 
+/// Cost of a result of a reduction that is stored, in taps.
+const STORE_COST: i64 = 2;
+
 /// Maximum number of elements that a window spans along an axis.
 const MAX_REACH: i64 = 1 << 31;
 
-/// Returns true if doubling is faster than a reduction over all taps.
+/// Returns true if one axis after another is faster than a reduction over all taps.
 pub fn pays_off(kernel: &[i64], window: &Window, layout: &Layout) -> bool {
     let taps = kernel.iter().fold(1, |taps: i64, k| taps.saturating_mul(*k));
     // Elements for each result, of the stages of an axis.
     let mut elements = window.strides.iter().fold(1, |all: i64, stride| all.saturating_mul(*stride));
-    let mut cost = elements.saturating_mul(STAGE_COST);
-    for (kernel, stride) in kernel.iter().zip(&window.strides) {
-        cost = cost.saturating_add(elements.saturating_mul(STAGE_COST * i64::from(kernel.ilog2())));
-        elements /= stride;
-        cost = cost.saturating_add(elements.saturating_mul(STAGE_COST));
+    let mut cost = 0i64;
+    for (number, (kernel, stride)) in kernel.iter().zip(&window.strides).enumerate() {
+        let results = elements / stride;
+        let axis = if doubles(*kernel, *stride) {
+            let stages = i64::from(kernel.ilog2()) + i64::from(number == 0);
+            elements.saturating_mul(stages).saturating_add(results).saturating_mul(STAGE_COST)
+        } else {
+            results.saturating_mul(kernel.saturating_add(STORE_COST))
+        };
+        cost = cost.saturating_add(axis);
+        elements = results;
     }
     let reaches = kernel.iter().zip(&window.dilation).map(|(kernel, dilation)| kernel.saturating_mul(*dilation));
     !layout.has_blocks() && taps > cost && reaches.max() <= Some(MAX_REACH)
+}
+
+/// Returns true if doubling along an axis is faster than a reduction over its taps. With a stride, there are fewer
+/// results to reduce than positions to double.
+fn doubles(kernel: i64, stride: i64) -> bool {
+    stride == 1 || kernel > stride.saturating_mul(STAGE_COST * i64::from(kernel.ilog2()))
 }
 
 /// Sliding windows along an axis of a tensor.
@@ -52,7 +67,7 @@ pub fn fold(
     axes: &[usize],
     how: Combine,
     to: &Buffer,
-    element: impl FnOnce(&[PrimExpr]) -> PrimExpr,
+    element: impl Fn(&[PrimExpr]) -> PrimExpr,
 ) {
     let windows = |(i, axis): (usize, &usize)| Windows {
         axis: *axis,
@@ -63,13 +78,19 @@ pub fn fold(
     let axes: Vec<Windows> = axes.iter().enumerate().map(windows).collect();
     let mut shape = to.shape.clone();
     axes.iter().for_each(|windows| shape[windows.axis] = windows.length(&to.shape[windows.axis], windows.kernel));
-    let mut x = b.stage("padded", shape, to.dtype, element);
+    let mut x: Option<Input> = None;
     for (number, windows) in axes.iter().enumerate() {
-        let mut shape = x.shape().to_vec();
-        shape[windows.axis] = to.shape[windows.axis].clone();
-        let folded = if number + 1 == axes.len() { to.clone() } else { b.temp("folded", shape, to.dtype) };
-        windows.fold(b, x, how, &folded);
-        x = Input::Buffer(folded);
+        let mut folded = shape.clone();
+        folded[windows.axis] = to.shape[windows.axis].clone();
+        let folded = if number + 1 == axes.len() { to.clone() } else { b.temp("folded", folded, to.dtype) };
+        if doubles(windows.kernel, windows.stride) {
+            let x = x.unwrap_or_else(|| b.stage("padded", shape, to.dtype, &element));
+            windows.double(b, x, how, &folded);
+        } else {
+            windows.reduce(b, how, &folded, |at| x.as_ref().map_or_else(|| element(at), |x| x.at(at)));
+        }
+        shape = folded.shape.clone();
+        x = Some(Input::Buffer(folded));
     }
 }
 
@@ -80,13 +101,23 @@ impl Windows {
         dims::offset(&last, (kernel - 1) * self.dilation + 1)
     }
 
-    fn fold(&self, b: &mut Builder, x: Input, how: Combine, to: &Buffer) {
+    /// Folds each window by a reduction over its taps.
+    fn reduce(&self, b: &mut Builder, how: Combine, to: &Buffer, read: impl Fn(&[PrimExpr]) -> PrimExpr) {
+        b.reduce(to, &[("tap".to_owned(), self.kernel.into())], how, |at, k| {
+            let mut at = at.to_vec();
+            let start = dims::mul(&at[self.axis], &self.stride.into());
+            at[self.axis] = dims::add(&start, &dims::mul(&k[0], &self.dilation.into()));
+            read(&at)
+        });
+    }
+
+    /// Folds windows of 1, 2, 4, … elements at all positions, of which those of each window are combined.
+    fn double(&self, b: &mut Builder, x: Input, how: Combine, to: &Buffer) {
         let shifted = |i: &[PrimExpr], taps: i64| {
             let mut i = i.to_vec();
             i[self.axis] = dims::offset(&i[self.axis], taps * self.dilation);
             i
         };
-        // Windows of 1, 2, 4, … elements at all positions.
         let mut powers = vec![x];
         for exponent in 0..self.kernel.ilog2() {
             let (half, size) = (powers[exponent as usize].clone(), 1i64 << exponent);

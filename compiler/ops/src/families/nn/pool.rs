@@ -134,7 +134,7 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
     let fold = |b: &mut Builder, how: Combine, to_buffer: &Buffer, outside: PrimExpr| match &large {
         Some(elements) => {
             let first = vec![0i64.into(); spatial.len()];
-            let element = |at: &[PrimExpr]| read(elements, at, &first, outside).cast(to_buffer.dtype);
+            let element = |at: &[PrimExpr]| read(elements, at, &first, outside.clone()).cast(to_buffer.dtype);
             let axes: Vec<usize> = spatial.chars().filter_map(|letter| to.position(letter)).collect();
             large_window::fold(b, &pool.kernel, &pool.window, &axes, how, to_buffer, element);
         }

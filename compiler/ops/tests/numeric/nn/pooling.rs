@@ -73,21 +73,23 @@ fn poolings_of_images() {
     }
 }
 
-/// Windows that are folded by doubling, of extents with one bit and with several.
+/// Windows that are folded one axis after another: by doubling, of extents with one bit and with several, or by a
+/// reduction along an axis with a stride.
 #[test]
 fn poolings_of_large_windows() {
     let x = noise(&[1, 2, 24, 40], 1);
-    for (size, ceil) in [([16, 21], false), ([13, 32], true)] {
+    let cases = [([16, 21], [1, 3], false), ([13, 32], [1, 3], true), ([8, 8], [3, 3], false), ([9, 5], [2, 4], true)];
+    for (size, strides, ceil) in cases {
         let window = Window {
             size: size.to_vec(),
-            strides: vec![1, 3],
+            strides: strides.to_vec(),
             before: vec![7, 2],
             after: vec![3, 9],
             dilation: vec![2, 1],
         };
         let attrs: Attrs = &[
             ("pool_size", ints(&size)),
-            ("strides", ints(&[1, 3])),
+            ("strides", ints(&strides)),
             ("padding", ints(&[7, 2, 3, 9])),
             ("dilation", ints(&[2, 1])),
             ("ceil_mode", ceil.into()),
