@@ -33,7 +33,17 @@ fn bilinear(x: &Tensor, n: usize, c: usize, y: f64, z: f64) -> f64 {
 
 #[test]
 fn regions_are_sampled() {
-    let (x, rois) = (noise(&[2, 3, 8, 9], 1), rois());
+    check_regions(3);
+}
+
+/// The data are transposed, so that a sample of all channels is computed in vectors.
+#[test]
+fn regions_of_many_channels_are_sampled() {
+    check_regions(19);
+}
+
+fn check_regions(channels: i64) {
+    let (x, rois) = (noise(&[2, channels, 8, 9], 1), rois());
     for (ratio, aligned, mode) in [(2i64, false, "avg"), (-1, false, "avg"), (-1, true, "avg"), (2, true, "max")] {
         let attrs: Attrs = &[
             ("pooled_size", ints(&[2, 3])),
@@ -43,7 +53,7 @@ fn regions_are_sampled() {
             ("mode", mode.into()),
         ];
         let result = run1("vision.roi_align", &[(&x).into(), (&rois).into()], attrs);
-        assert_close(&result, &[4, 3, 2, 3], 1e-4, |i| {
+        assert_close(&result, &[4, channels, 2, 3], 1e-4, |i| {
             let roi = |k: usize| view(&rois).at(&[i[0], k]);
             let axis = |near: usize, far: usize, bins: f64, bin: usize| -> Vec<f64> {
                 let (start, end) = (roi(near) * 0.5, roi(far) * 0.5);

@@ -1,6 +1,9 @@
 //! Pooling of regions of interest. A region is a row `[batch, x1, y1, x2, y2]`.
 //!
 //! Kernels read the data within its bounds for any regions, and take at most [`MAX_SAMPLES`] samples per bin along an axis.
+//!
+//! The channels of a sample share its position and weights. With many channels, the data are transposed so that these are
+//! contiguous, and vectors are along channels; otherwise a block of channels is sampled one by one.
 
 use crate::{
     CallContext, dims,
@@ -8,7 +11,7 @@ use crate::{
     layout::Layout,
     legalize::{
         Builder, Combine, Input, Legalized, accumulator,
-        loops::{each, in_order, when_else},
+        loops::{each, each_in_vectors, in_order, when_else},
     },
     op::{AttrKind, Op},
     precision::Precision,
@@ -159,6 +162,36 @@ impl Regions {
         (at(2), at(4))
     }
 
+    fn is_channels_last(&self) -> bool {
+        Layout::parse("NHWC").as_ref() == Some(&self.layout)
+    }
+
+    /// True if there are many channels, and transposing the data is cheap compared with sampling for results of these
+    /// sizes, with `ratio` samples of a bin along an axis.
+    fn pays_transposing(&self, results: &[PrimExpr], ratio: i64) -> bool {
+        let count = |sizes: &[&PrimExpr]| sizes.iter().map(|size| size.as_int()).product::<Option<i64>>();
+        let data = self.layout.to_primal("NCHW", self.data.shape());
+        let has_many_channels = data[1].as_int().is_some_and(|channels| channels >= MIN_CHANNELS);
+        let elements = count(&[&data[0], &data[2], &data[3]]);
+        let bins = count(&[&results[0], &results[2], &results[3]]);
+        let is_cheap = elements.zip(bins).is_some_and(|(elements, bins)| {
+            let samples = bins.saturating_mul(ratio.max(1).saturating_mul(ratio.max(1)));
+            elements <= samples.saturating_mul(MAX_ELEMENTS_PER_SAMPLE)
+        });
+        has_many_channels && is_cheap && !self.layout.has_blocks() && !self.is_channels_last()
+    }
+
+    /// Transposes the data so that channels are contiguous.
+    fn transpose(&mut self, b: &mut Builder) {
+        let sizes = self.layout.to_primal("NCHW", self.data.shape());
+        let last = [0, 2, 3, 1].map(|axis: usize| sizes[axis].clone());
+        let data = b.stage("channels_last", last.to_vec(), self.data.dtype(), |at| {
+            self.data.at(&self.layout.index("NCHW", &[0, 3, 1, 2].map(|axis: usize| at[axis].clone())))
+        });
+        self.data = data;
+        self.layout = Layout::parse("NHWC").unwrap_or_else(|| unreachable!("NHWC is a layout"));
+    }
+
     /// The element at a row and column of a channel of an image.
     fn at(&self, roi: &PrimExpr, channel: &PrimExpr, y: PrimExpr, x: PrimExpr) -> PrimExpr {
         self.data.at(&self.layout.index("NCHW", &[self.batch(roi), channel.clone(), y, x]))
@@ -178,6 +211,12 @@ fn clamp(x: PrimExpr, size: &PrimExpr) -> PrimExpr {
 /// Number of channels of a block, which share the positions and weights of samples. A region of a few thousand
 /// elements of that many channels stays in the L1 cache.
 const BLOCK_CHANNELS: i64 = 16;
+
+/// Minimum number of channels for which the data are transposed.
+const MIN_CHANNELS: i64 = 16;
+
+/// Maximum number of elements of a channel, per sample, for which the data are transposed.
+const MAX_ELEMENTS_PER_SAMPLE: i64 = 4;
 
 /// Samples of a region along one axis in `vision.roi_align`.
 struct Samples {
@@ -228,30 +267,39 @@ fn bind(name: &str, value: PrimExpr, bindings: &mut Vec<Stmt>) -> PrimExpr {
 
 fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "roi_align")?;
-    let regions = Regions::of(cx, &mut b)?;
+    let mut regions = Regions::of(cx, &mut b)?;
     let (ratio, aligned) = (cx.int("sample_ratio")?, cx.bool("aligned")?);
     let mode = cx.one_of("mode", MODES)?;
     let mean = mode == "avg";
     let corners = if mode == "max_weighted" { Combine::Max } else { Combine::Sum };
     let out = b.output("roi_align")?;
     let wide = accumulator(out.dtype);
-    let folded = b.temp("folded", out.shape.clone(), wide);
+    let layout = regions.layout.clone();
+    let mut axes = layout.to_primal("NCHW", &out.shape);
+    if regions.pays_transposing(&axes, ratio) {
+        regions.transpose(&mut b);
+    }
+    let regions = regions;
+    let is_channels_last = regions.is_channels_last();
+    let folded = b.temp("folded", regions.layout.from_primal("NCHW", &axes), wide);
     let how = if mean { Combine::Sum } else { Combine::Max };
     let samples = |roi: &PrimExpr, bins: &[PrimExpr]| {
         [0, 1].map(|axis| Samples::of(&regions, roi, &bins[axis], axis, ratio, aligned))
     };
-    let mut axes = regions.layout.to_primal("NCHW", &out.shape);
     let channels = axes[1].clone();
-    axes[1] = dims::ceildiv(&channels, &BLOCK_CHANNELS.into());
+    axes[1] = if is_channels_last { 1i64.into() } else { dims::ceildiv(&channels, &BLOCK_CHANNELS.into()) };
     b.block("roi_samples", &axes, |i| {
         let first = &i[1] * PrimExpr::int64(BLOCK_CHANNELS);
         let each_channel = |f: &dyn Fn(&PrimExpr, Vec<PrimExpr>) -> Stmt| {
-            let count = dims::min(&BLOCK_CHANNELS.into(), &dims::sub(&channels, &first));
-            each("channel", count, |c| {
-                let channel = &first + c;
+            let store = |channel: &PrimExpr| {
                 let at = [i[0].clone(), channel.clone(), i[2].clone(), i[3].clone()];
-                f(&channel, regions.layout.index("NCHW", &at))
-            })
+                f(channel, regions.layout.index("NCHW", &at))
+            };
+            if is_channels_last {
+                return each_in_vectors("channel", &channels, store);
+            }
+            let count = dims::min(&BLOCK_CHANNELS.into(), &dims::sub(&channels, &first));
+            each("channel", count, |c| store(&(&first + c)))
         };
         let mut bindings = Vec::new();
         let [rows, columns] = samples(&i[0], &i[2..]).map(|samples| samples.bind(&mut bindings));
@@ -279,9 +327,10 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
         in_order(bindings.into_iter().chain([initialize, all]))
     });
     b.compute(&out, |i| {
-        let index = regions.layout.primal_index("NCHW", i);
+        let index = layout.primal_index("NCHW", i);
         let [rows, columns] = samples(&index[0], &index[2..]);
-        let (value, count) = (PrimExpr::load(&folded, i.to_vec()), rows.count * columns.count);
+        let value = PrimExpr::load(&folded, regions.layout.index("NCHW", &index));
+        let count = rows.count * columns.count;
         let filled = if mean { value / count.clone().max(1i64).cast(wide) } else { value };
         count.gt(0i64).select(filled, PrimExpr::float(0.0, wide)).cast(out.dtype)
     });
