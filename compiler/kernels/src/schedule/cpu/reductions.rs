@@ -41,7 +41,7 @@ pub static STRIDED: Rule = Rule {
     class: "reduction",
     why: "results are contiguous, and loads have a small stride",
     doc: "A reduction whose loads have stride 2 to 4 along the contiguous results, such as strided pooling: vectorized \
-          along the results with four accumulators, by contiguous loads and shuffles.",
+          along the results with four accumulators, one for a dynamic size, by contiguous loads and shuffles.",
     plan: strided,
 };
 
@@ -84,7 +84,13 @@ fn vertical(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
 fn strided(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let axis = strided_axis(stage).filter(|_| stage.reduces())?;
     let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, ctx.strict_order));
-    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, ctx.target)?;
+    let vectors = match stage.axes[axis].extent.as_int() {
+        // Masked strided loads of a tail load all lanes.
+        None if window.is_none() => 1,
+        _ if window.is_some() => WINDOW_VECTORS,
+        _ => VECTORS,
+    };
+    let lanes = lanes(stage, axis, vectors, ctx.target)?;
     let rows = window.map(|window| window.rows);
     let outer = spatial(stage).map(|at| match at {
         _ if at == axis => Loop::with_step(axis, lanes),

@@ -125,7 +125,7 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
     let out = b.output("pool")?;
     let pool = Pool::of(cx, spatial, &from, data.shape())?;
     let axes: Vec<_> = pool.kernel.iter().zip(spatial.chars()).map(|(k, c)| axis(c, *k)).collect();
-    let large = large_window::pays_off(&pool.kernel, &pool.window, &to).then(|| pool.of_elements());
+    let large = large_window::pays_off(&pool.kernel, &pool.window, &to, &pool.sizes).then(|| pool.of_elements());
     let read = |pool: &Pool, at: &[PrimExpr], k: &[PrimExpr], outside: PrimExpr| {
         let position = to.primal_index(&primal, at);
         let (inside, value) = pool.element(&data, &from, &primal, &position, k);
