@@ -14,7 +14,7 @@ use crate::{
     dots,
     index::{is_same_extent, same_expr},
     substitution,
-    transforms::Transform,
+    transforms::{Transform, split_group_axes},
     zero_insertion,
 };
 use hammock_ir::{
@@ -363,10 +363,13 @@ fn attach_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
         indices: user.indices.iter().map(put).collect(),
         value: put(&user.value),
     };
-    let merged = preserves_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })?;
+    let merged = Stage { epilogue: Some(epilogue), ..stage.clone() };
+    // Channels of groups are vectorized once they are split.
+    let (stage, split) = (split_group_axes::split(stage), split_group_axes::split(&merged));
+    let split = preserves_vectors(&[&stage, user], split)?;
     // A transposed store is better done by a separate stage.
     let along = |stage: &Stage| vector_axis(stage).or_else(|| dots::dot(stage).and(access::store_axis(stage)));
-    (along(stage).is_none() || along(stage) == along(&merged)).then_some(merged)
+    (along(&stage).is_none() || along(&stage) == along(&split)).then_some(merged)
 }
 
 /// Maps the consumer's axes to the reduction's, if its indices are exactly these.

@@ -23,17 +23,16 @@ pub static TRANSFORM: Transform = Transform {
     doc: "Splits the channels of grouped convolutions into groups and the channels of a group",
     may_alias: true,
     suits_gpus: false,
-    run: |kernel, _| rewrite_stages(kernel, apply),
+    run: |kernel, _| rewrite_stages(kernel, |stage| *stage = split(stage)),
 };
 
 /// Minimum number of channels of a group.
 const MIN_CHANNELS: i64 = 4;
 
-fn apply(stage: &mut Stage) {
+/// Returns a stage with its groups split, if it has any.
+pub fn split(stage: &Stage) -> Stage {
     let groups = (0..stage.axes.len()).find_map(|axis| Groups::of(stage, axis));
-    if let Some(groups) = groups {
-        *stage = groups.split(stage);
-    }
+    groups.map_or_else(|| stage.clone(), |groups| groups.split(stage))
 }
 
 /// An axis of channels that is split.
