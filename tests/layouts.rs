@@ -440,6 +440,73 @@ class Module:
     }
 }
 
+/// Convolutions that become others with the same summands: reversed kernels along one to three axes, asymmetric padding,
+/// dilation, layouts; strides along axes with windows of one element; a dynamic batch.
+#[test]
+fn rewritten_convolutions_compute_exactly_the_same() {
+    for (pass, op, shape, weights, more) in [
+        (
+            "ConvTransposeToConv",
+            "conv1d_transpose",
+            &[2i64, 3, 10] as &[i64],
+            &[3i64, 4, 4] as &[i64],
+            "padding=(1, 2)",
+        ),
+        (
+            "ConvTransposeToConv",
+            "conv2d_transpose",
+            &[1, 3, 7, 5],
+            &[3, 4, 3, 2],
+            "padding=(4, 0, 1, 3), dilation=(2, 3)",
+        ),
+        (
+            "ConvTransposeToConv",
+            "conv2d_transpose",
+            &[2, 6, 5, 3],
+            &[3, 1, 3, 7],
+            r#"data_layout="NHWC", kernel_layout="HWIO", out_layout="NCHW""#,
+        ),
+        ("ConvTransposeToConv", "conv3d_transpose", &[1, 2, 4, 3, 5], &[2, 5, 2, 1, 3], "padding=(1, 0, 2, 0, 0, 1)"),
+        ("SliceStridedConv", "conv1d", &[2, 3, 11], &[9, 3, 1], "strides=3"),
+        ("SliceStridedConv", "conv2d", &[2, 3, 7, 8], &[9, 3, 1, 1], "strides=(2, 3)"),
+        (
+            "SliceStridedConv",
+            "conv2d",
+            &[1, 3, 8, 9],
+            &[8, 3, 3, 1],
+            r#"strides=(2, 4), padding=(1, 0), out_layout="NHWC""#,
+        ),
+        ("SliceStridedConv", "conv3d", &[2, 3, 5, 4, 7], &[8, 3, 1, 2, 1], "strides=(2, 1, 2), padding=(0, 1, 0)"),
+    ] {
+        let list = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let (dims, kernel, count) = (list(&shape[1..]), list(weights), weights.iter().product::<i64>());
+        let text = format!(
+            r#"
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, {dims}), "float32")):
+        with R.dataflow():
+            w = R.reshape(R.sin(R.arange(0, {count}, 1, dtype="float32")), R.shape([{kernel}]))
+            y = R.nn.{op}(x, w, {more})
+            R.output(y)
+        return y
+"#
+        );
+        let args = [tensor(&mut Random(fastrand::Rng::with_seed(7)), shape)];
+        let run = |passes: &str| {
+            let passes = Pipeline::parse(passes).unwrap_or_else(|e| panic!("{}", e.message));
+            run_at(1, &text, &passes, &Options::default(), &args).unwrap_or_else(|e| panic!("{text}{e}"))
+        };
+        let ((direct, before), (result, after)) = (run(""), run(pass));
+        assert!(direct[0].iter().any(|element| element.abs() > 0.1), "{text}");
+        assert_eq!(direct, result, "{pass} {text}");
+        let kernels = |module: &Module| module.tir_functions().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        assert_ne!(kernels(&before), kernels(&after), "{pass} {text}");
+    }
+}
+
 /// 16-bit floats are computed in float32: results are as accurate as their dtype allows.
 #[test]
 fn winograd_convolutions_of_16_bit_floats_compute_nearly_the_same() {

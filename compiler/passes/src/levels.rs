@@ -11,10 +11,11 @@ use crate::{
 /// - 1: also dead-code elimination and memory planning.
 /// - 2: also inlining, while the module's size stays about the same; dataflow blocks, which most other passes need;
 ///   common-subexpression elimination; constant folding; QDQ patterns to integer arithmetic; cheaper matmul orders;
-///   batch normalization folded into convolutions; parallel matmuls combined; layouts that suit convolutions, without
-///   redundant layout changes; convolutions that do not multiply padding; kn2row and Winograd convolution, which round
-///   differently; transposes fused into matmuls of few rows; kernel fusion; reshapes as views; weights packed at
-///   compile time; and values computed as late as possible.
+///   batch normalization folded into convolutions; parallel matmuls combined; transposed convolutions of stride 1 as
+///   convolutions; layouts that suit convolutions, without redundant layout changes; convolutions that do not multiply
+///   padding, and strided pointwise ones of slices; kn2row and Winograd convolution, which round differently; transposes
+///   fused into matmuls of few rows; kernel fusion; reshapes as views; weights packed at compile time; and values
+///   computed as late as possible.
 /// - 3: as 2, with more expensive optimizations of kernels.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |min_level: u8, steps: Vec<Step>| if level >= min_level { steps } else { Vec::new() };
@@ -29,6 +30,7 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, simplify_graph()),
         at(2, plain(&[&fold_constant::PASS])),
         at(2, vec![layouts]),
+        at(2, plain(&[&slice_strided_conv::PASS])),
         at(2, vec![with(&kn2row::PASS, kn2row::CHEAPER.name, true.into())]),
         at(2, vec![with(&winograd::PASS, winograd::CHEAPER.name, true.into())]),
         at(2, plain(&[&remove_redundant_permute_dims::PASS, &remove_redundant_reshape::PASS])),
@@ -81,8 +83,9 @@ pub fn exact_pipeline(level: u8) -> Pipeline {
 /// Returns the pipeline without passes whose layouts, packed weights and row tiling suit CPUs, with passes that place
 /// tensors and kernels on devices, and with RewriteCUDAGraph after memory planning.
 pub fn gpu_pipeline(mut pipeline: Pipeline) -> Pipeline {
-    let of_cpus: [&Pass; 7] = [
+    let of_cpus: [&Pass; 8] = [
         &convert_layout::PASS,
+        &slice_strided_conv::PASS,
         &kn2row::PASS,
         &winograd::PASS,
         &fuse_rows::PASS,
@@ -164,7 +167,7 @@ fn simplify_graph() -> Vec<Step> {
     let for_inference = |pass| with(pass, KEEP_TRAINING.name, true.into());
     let mut steps = vec![for_inference(&fold_batchnorm_to_conv2d::PASS), for_inference(&decompose_ops::FOR_INFERENCE)];
     steps.extend(plain(&[&canonicalize_bindings::PASS]));
-    steps.extend(plain(&[&trim_conv_kernel::PASS]));
+    steps.extend(plain(&[&conv_transpose_to_conv::PASS, &trim_conv_kernel::PASS]));
     let before_matmuls = reorder_permute_dims_after_concat::FOR_MATMULS.name;
     steps.push(with(&reorder_permute_dims_after_concat::PASS, before_matmuls, true.into()));
     steps.extend(plain(&[&remove_redundant_permute_dims::PASS]));

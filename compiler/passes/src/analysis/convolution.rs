@@ -5,7 +5,7 @@ use hammock_ir::{
     relax::{Call, Callee, Function, Operand, Value},
 };
 use hammock_ops::{WinogradTiles, layout::Layout};
-use hammock_target::assumed_machine::L2_SET_STRIDE;
+use hammock_target::assumed_machine::{L2_BYTES, L2_SET_STRIDE};
 use std::ops::Range;
 
 /// Cost of moving or transforming one element of data or results, and of reading one weight from memory, in
@@ -174,7 +174,9 @@ impl Convolution {
         product(self.results.iter().chain(&self.kernel[1..]).map(extent))
     }
 
-    /// Multiplications of Winograd's algorithm, with the cost of its transforms; `None` if it does not apply.
+    /// Multiplications of Winograd's algorithm, with the cost of its transforms; `None` if it does not apply. If the rows
+    /// of data for a row of tiles exceed the L2 cache, their transforms take twice as long, e.g. of 256 channels of 50
+    /// elements.
     pub fn winograd_cost(&self) -> Option<i64> {
         let tiles = self.winograd_tiles()?;
         let [into, from] = [extent(&self.sizes[1]), extent(&self.results[1])];
@@ -183,7 +185,12 @@ impl Convolution {
         let taps = product(tiles.iter().map(|tiles| tiles.input()));
         let weights = product([from, extent(&self.kernel[1])]);
         let is_aliasing = |channels: i64| product([tile_count, channels, 4]) % ALIASING_STRIDE == 0;
-        let times = if is_aliasing(into) || is_aliasing(from) { 3 } else { 1 };
+        let strip = product([tiles[0].input(), extent(&self.results[3]), into, 4]);
+        let times = match is_aliasing(into) || is_aliasing(from) {
+            true => 3,
+            false if strip > L2_BYTES => 2,
+            false => 1,
+        };
         let transformed = product([taps, tile_count, into.saturating_add(from), ELEMENT_COST, times]);
         let read = product([taps - product(self.kernel[2..].iter().map(extent)), weights, WEIGHT_COST]);
         Some(product([taps, weights, tile_count]).saturating_add(transformed).saturating_add(read.max(0)))

@@ -3,6 +3,7 @@
 pub mod adjust_matmul_order;
 pub mod canonicalize_bindings;
 pub mod combine_parallel_matmul;
+pub mod conv_transpose_to_conv;
 pub mod convert_to_dataflow;
 pub mod dead_code_elimination;
 pub mod decompose_ops;
@@ -18,6 +19,7 @@ pub mod normalize;
 pub mod remove_unused_outputs;
 pub mod remove_unused_parameters;
 pub mod reorder_take_after_matmul;
+pub mod slice_strided_conv;
 pub mod topological_sort;
 pub mod trim_conv_kernel;
 pub mod winograd;

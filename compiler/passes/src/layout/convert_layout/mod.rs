@@ -62,6 +62,7 @@ pub fn profitable() -> Options {
         "relax.nn.conv2d": [data, kernel],
         "relax.nn.conv2d_transpose": [data, kernel],
         "relax.nn.conv3d": ["NDHWC", "DHWIO"],
+        "relax.nn.conv3d_transpose": ["NDHWC", "DHWIO"],
     });
     Options::of(&PASS).with([(DESIRED.name, layouts), (CHEAPER.name, true.into())])
 }
