@@ -74,7 +74,7 @@ impl<'a> Options<'a> {
 
     fn planner(&self) -> Planner<'a> {
         let Options { target, gpu, strict_order, allow_tf32, .. } = *self;
-        let choice = ScheduleContext { target, gpu, strict_order, allow_tf32 };
+        let choice = ScheduleContext { target, gpu, strict_order, allow_tf32, repeats: 1 };
         Planner { choice, written: self.plan }
     }
 }

@@ -17,6 +17,8 @@ pub struct ScheduleContext<'a> {
     pub strict_order: bool,
     /// True if tensor cores may multiply float32, rounded to tf32.
     pub allow_tf32: bool,
+    /// How often tiles of rows repeat a stage; 1 without them, or if that is unknown.
+    pub repeats: i64,
 }
 
 impl ScheduleContext<'_> {

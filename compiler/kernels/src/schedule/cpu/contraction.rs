@@ -1,10 +1,11 @@
 //! Contractions: matmuls of all shapes, and convolutions.
 
 use super::{
-    Loops, Rule, even_block, inner_plan,
+    Loops, Rule, inner_plan,
     lanes::{lanes_within_block, register_lanes},
     reduced,
     reductions::{horizontal_lanes, reduction_loops},
+    register_tile::{Reuse, is_convolution, register_tile},
     window::{self, Window},
 };
 use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan, Staged};
@@ -89,7 +90,8 @@ fn outer(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let shared = vector_operand(stage, &stage.axes[axis].var)?;
     let window = Window::of(stage, axis, shared, ctx.strict_order).filter(|_| row_axis(stage, axis, shared).is_none());
     let rows = row_axis(stage, axis, shared).or(window.as_ref().map(|window| window.rows));
-    let (side, lanes) = register_tile(stage, axis, rows, ctx, window.is_some())?;
+    let reuse = if window.is_some() { Reuse::SlidingWindow } else { reuse(stage, shared, ctx) };
+    let (side, lanes) = register_tile(stage, axis, rows, ctx, reuse)?;
     // Vectors must not cross the boundaries of a blocked operand.
     let in_blocks = access::loads(stage).into_iter().find_map(|load| access::block_size(load, &stage.axes[axis].var));
     let lanes = in_blocks.map_or(lanes, |block| lanes_within_block(lanes, block));
@@ -131,7 +133,11 @@ fn outer(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
                 false => vec![l],
             })
             .collect(),
-        None => window::reduction_loops(stage, window.as_ref()).collect(),
+        None => {
+            let in_order = reuse == Reuse::Convolution && !ctx.strict_order;
+            let in_order = in_order.then(|| window::in_memory_order(stage, shared, side, ctx)).flatten();
+            in_order.unwrap_or_else(|| window::reduction_loops(stage, window.as_ref()).collect())
+        }
     };
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
     let inside = outer.len();
@@ -139,6 +145,12 @@ fn outer(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let wide = rows.filter(|_| side > 1).and_then(|rows| upcast_copy(stage, &plan, shared, rows, inside, ctx));
     plan.staged.extend(wide);
     Some(Loops { loops: plan.loops, staged: plan.staged })
+}
+
+/// Returns what tiles share that read a vector operand in each row. Vectors in L1 are loaded at no cost.
+fn reuse(stage: &Stage, shared: &PrimExpr, ctx: &ScheduleContext) -> Reuse {
+    let is_near = bytes(stage, shared) <= ctx.target.caches.l1 as i64;
+    if is_near || !is_convolution(stage) { Reuse::Rows } else { Reuse::Convolution }
 }
 
 /// Returns the elements of a part of a reduction that is within a group that shares a scale, for a tile of `vectors`.
@@ -239,33 +251,6 @@ pub fn shares(stage: &Stage, axis: usize) -> bool {
     contraction_operands(stage).is_some() && along.is_none_or(|factor| !factor.uses(&stage.axes[axis].var))
 }
 
-/// Returns the register tile, rows and lanes: as many accumulators as registers hold, to hide latency, in blocks of
-/// nearly equal size. Windows leave registers for their taps. `None` if a row has one result.
-pub fn register_tile(
-    stage: &Stage,
-    axis: usize,
-    rows: Option<usize>,
-    ctx: &ScheduleContext,
-    window: bool,
-) -> Option<(i64, i64)> {
-    let (registers, most_rows, wide) = match (ctx.target.vector_registers >= 32, window) {
-        (true, false) => (16, 8, 4),
-        (true, true) => (8, 4, 2),
-        (false, false) => (12, 6, 2),
-        (false, true) => (4, 4, 1),
-    };
-    let one = register_lanes(stage, ctx.target);
-    let count = rows.map_or(Some(1), |at| stage.axes[at].extent.as_int());
-    let few = count.filter(|count| *count <= most_rows).map(|count| count.max(1));
-    let width = few.map_or(wide, |count| registers / count);
-    let columns = stage.axes[axis].extent.as_int();
-    let width = columns.map_or(width, |columns| even_block((columns + one - 1) / one, width));
-    let side = (registers / width).min(most_rows);
-    let lanes = columns.unwrap_or(i64::MAX).min(width * one).max(1);
-    let side = few.unwrap_or_else(|| count.map_or(side, |count| even_block(count, side)));
-    (lanes > 1).then_some((side, lanes))
-}
-
 /// An operand that is worth packing, and the register tile for it.
 struct PackableOperand<'a> {
     /// The vectorized axis of the results, and the lanes of a tile.
@@ -280,11 +265,15 @@ struct PackableOperand<'a> {
 }
 
 impl PackableOperand<'_> {
-    fn of<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<PackableOperand<'a>> {
+    fn of<'a>(
+        stage: &'a Stage,
+        ctx: &ScheduleContext,
+        reuse: impl Fn(&PrimExpr) -> Reuse,
+    ) -> Option<PackableOperand<'a>> {
         let axis = store_axis(stage).filter(|_| stage.values().all(is_vectorizable))?;
         let shared = vector_operand(stage, &stage.axes[axis].var)?;
         let rows = row_axis(stage, axis, shared)?;
-        let (side, lanes) = register_tile(stage, axis, Some(rows), ctx, false)?;
+        let (side, lanes) = register_tile(stage, axis, Some(rows), ctx, reuse(shared))?;
         let (number, load) = candidate_of(stage, shared)?;
         let var = &stage.axes[axis].var;
         // Uses of each packed element, and whether it would otherwise be loaded with a long stride.
@@ -309,7 +298,9 @@ impl PackableOperand<'_> {
 }
 
 fn packed(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
-    let PackableOperand { axis, lanes, rows, side, load, number } = PackableOperand::of(stage, ctx)?;
+    // The vectors of a packed block are contiguous, and near.
+    let packed = PackableOperand::of(stage, ctx, |_| Reuse::Rows)?;
+    let PackableOperand { axis, lanes, rows, side, load, number } = packed;
     if !can_be_copied(stage, load) {
         return None;
     }
@@ -347,7 +338,7 @@ fn packed(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
 
 /// Returns the packing of an operand that is worth doing before a kernel runs, if possible.
 pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<(Buffer, PackedLayout)> {
-    let (axis, block, load) = match PackableOperand::of(stage, ctx) {
+    let (axis, block, load) = match PackableOperand::of(stage, ctx, |shared| reuse(stage, shared, ctx)) {
         Some(PackableOperand { axis, lanes, load, .. }) if can_be_copied(stage, load) && !is_computed(load) => {
             (axis, lanes, load)
         }
@@ -420,7 +411,7 @@ fn streamed_operand<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<(usiz
     let axis = vector_axis(stage)?;
     let load = vector_operand(stage, &stage.axes[axis].var)?;
     let lanes = match row_axis(stage, axis, load) {
-        Some(rows) => register_tile(stage, axis, Some(rows), ctx, false)?.1,
+        Some(rows) => register_tile(stage, axis, Some(rows), ctx, reuse(stage, load, ctx))?.1,
         None => 2 * VECTORS * register_lanes(stage, ctx.target),
     };
     let far = stage.axes[axis].extent.as_int().is_some_and(|extent| extent > lanes);

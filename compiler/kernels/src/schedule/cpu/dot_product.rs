@@ -2,10 +2,11 @@
 
 use super::{
     Loops, Rule,
-    contraction::{register_tile, whole_dimension},
+    contraction::whole_dimension,
     inner_plan,
     lanes::{lanes_within_block, register_lanes},
     reduced,
+    register_tile::{Reuse, register_tile},
 };
 use crate::schedule::{Loop, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{
@@ -100,7 +101,7 @@ fn tile_size(
     ctx: &ScheduleContext,
     has_groups: bool,
 ) -> Option<(i64, i64)> {
-    let (side, lanes) = register_tile(stage, axis, rows, ctx, false)?;
+    let (side, lanes) = register_tile(stage, axis, rows, ctx, Reuse::Rows)?;
     let one = register_lanes(stage, ctx.target);
     Some((side, if has_groups { (lanes / 2 / one * one).max(lanes.min(one)) } else { lanes }))
 }

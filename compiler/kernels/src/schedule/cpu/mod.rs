@@ -9,6 +9,7 @@ mod lanes;
 mod opaque;
 mod parallel;
 mod reductions;
+mod register_tile;
 mod row_tiling;
 mod split_reduction;
 mod transpose;

@@ -28,7 +28,6 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
     let (rows, copies) = &rows.with_copies(&copied, &position[..position.len() - 1]);
     let alone = |stage: &Stage| inner_plan(stage, ctx);
     let copied = copied.into_iter().zip(copies.iter().map(alone)).collect();
-    let plans = |n: i64| rows.sample(n).stages.iter().map(alone).collect::<Vec<StagePlan>>();
     // Several rows hide the latency of accumulations, and share the loads of contractions.
     let row_axis = |number: usize| rows.row_axes(number).last().unwrap_or(0);
     let gains = |number: usize, stage: &Stage| {
@@ -49,6 +48,10 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
     let far = gaining.iter().any(|stage| contraction::shared_bytes(stage) > ctx.l2_budget());
     let many = count.filter(|_| far).map(|count| even_block(count, MAX_ROWS));
     let all = rows.extents().try_fold(1, |all: i64, extent| all.checked_mul(extent.as_int()?));
+    let plans = |n: i64| {
+        let repeated = ScheduleContext { repeats: all.map_or(1, |all| all / n), ..ctx };
+        rows.sample(n).stages.iter().map(|stage| inner_plan(stage, repeated)).collect::<Vec<StagePlan>>()
+    };
     let few = all.is_some_and(|all| all / TILE_ROWS < MIN_TILES);
     let most = if few && parallel_rows(rows, 1, !copies.is_empty(), ctx).is_some() { TILE_ROWS / 2 } else { TILE_ROWS };
     let sizes = many.into_iter().chain([most, TILE_ROWS / 2, 1]).filter(fits);

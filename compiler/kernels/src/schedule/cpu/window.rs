@@ -1,7 +1,7 @@
 //! Sliding windows: depthwise convolutions and pooling.
 
 use super::reduced;
-use crate::schedule::Loop;
+use crate::schedule::{Loop, ScheduleContext};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
@@ -69,6 +69,26 @@ pub fn reduction_loops(stage: &Stage, window: Option<&Window>) -> impl Iterator<
     let is_tap = move |l: &Loop| window.is_some_and(|window| window.taps.contains(&l.axis));
     let taps = reduced(stage).filter(move |l| is_tap(l)).map(|l| Loop::unrolled(l.axis));
     reduced(stage).filter(move |l| !is_tap(l)).chain(taps)
+}
+
+/// Minimum tiles of rows that read the same vectors for loops in the order of memory. Few tiles wait for weights to come
+/// from memory, which is faster in another order, with a sequential stream for each element of the window: 3x3
+/// convolutions with 512 channels of 7x7 elements, which have 7 tiles, take 0.6 of the time.
+const MIN_TILES_IN_ORDER: i64 = 32;
+
+/// Returns serial loops over the reduction axes in the order of the vector operand's dimensions, if several tiles of
+/// `side` rows read its vectors from a cache: they are read sequentially. Convolutions of 7x7 with 64 channels of 28x28
+/// elements take 0.8 of the time.
+pub fn in_memory_order(stage: &Stage, operand: &PrimExpr, side: i64, ctx: &ScheduleContext) -> Option<Vec<Loop>> {
+    let PrimKind::Load(_, indices, None) = operand.kind() else { return None };
+    let rows = spatial(stage).filter(|at| !operand.uses(&stage.axes[*at].var));
+    let count =
+        rows.map(|at| stage.axes[at].extent.as_int()).try_fold(ctx.repeats, |all, extent| all.checked_mul(extent?))?;
+    let dimension = |l: &Loop| indices.iter().position(|index| index.uses(&stage.axes[l.axis].var));
+    let mut loops: Vec<Loop> = reduced(stage).collect();
+    let is_known = loops.len() > 1 && loops.iter().all(|l| dimension(l).is_some());
+    loops.sort_by_key(dimension);
+    (is_known && count / side >= MIN_TILES_IN_ORDER).then_some(loops)
 }
 
 /// Returns loops over the reduction axes, the innermost ones unrolled while these have few elements.

@@ -16,7 +16,8 @@ fn fastest(target: &Target) -> Planner<'_> {
 }
 
 fn planner(target: &Target, strict_order: bool) -> Planner<'_> {
-    Planner { choice: ScheduleContext { target, gpu: None, strict_order, allow_tf32: false }, written: None }
+    let choice = ScheduleContext { target, gpu: None, strict_order, allow_tf32: false, repeats: 1 };
+    Planner { choice, written: None }
 }
 
 fn n() -> PrimExpr {
