@@ -63,7 +63,7 @@ fn rewrite(e: &mut Editor, known: &CompileTime, value: &Value) -> Option<Value> 
     for axis in axes.into_iter().filter(|axis| sizes[*axis].as_int() != Some(1)) {
         reversed = e.emit("flip", [reversed], [("axis", AttrValue::Int(axis as i64))])?;
     }
-    let mut convolution = Call { callee: Callee::Op(name.into()), args: vec![data.clone(), reversed], ..call.clone() };
+    let mut convolution = Call { callee: Callee::Op(name), args: vec![data.clone(), reversed], ..call.clone() };
     convolution.attrs.set("padding", padding);
     convolution.attrs.remove("output_padding");
     Some(Value::Call(convolution))
