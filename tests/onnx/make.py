@@ -1696,6 +1696,37 @@ def contrib_packed():
 
 
 @writes_models
+def dequantized_weights():
+    """Matmuls by constant matrices of 4 and 8 bits, with parameters for blocks of rows, for columns and for all elements,
+    and matrices whose parameters are for rows."""
+    K, N = 190, 96
+    dequantize = lambda name, zero, **attributes: h.make_node(
+        "DequantizeLinear", [f"{name}_q", f"{name}_s"] + [f"{name}_z"] * zero, [f"{name}_d"], **attributes)
+    nodes, weights = [], {}
+    for seed, (name, kind, zero, shape, attributes) in enumerate([
+        ("blocks", "int4", 0, (6, N), dict(axis=0, block_size=32)), ("shifted", "uint4", 1, (6, N), dict(axis=0, block_size=32)),
+        ("bytes", "int8", 0, (12, N), dict(axis=0, block_size=16)), ("unsigned", "uint8", 1, (6, N), dict(axis=0, block_size=32)),
+        ("rows", "int4", 0, (K, 3), dict(axis=1, block_size=32)), ("columns", "int8", 0, (N,), dict(axis=1)),
+        ("narrow", "int4", 0, (N,), dict(axis=1)), ("zeros", "uint8", 1, (N,), dict(axis=1)), ("all", "int8", 1, (), dict()),
+        ("each", "int8", 0, (K,), dict(axis=0)), ("flipped", "int8", 1, (N,), dict(axis=0)), ("narrow_flipped", "uint4", 0, (), dict()),
+    ]):
+        draw, bits = np.random.default_rng(seed), int(kind[-1])
+        low, high = (0, 2**bits) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        of_kind = lambda *sizes: draw.integers(low, high, sizes).astype(h.tensor_dtype_to_np_dtype(getattr(TensorProto, kind.upper())))
+        is_flipped = "flipped" in name
+        weights |= {f"{name}_q": of_kind(*((N, K) if is_flipped else (K, N))), f"{name}_s": np.abs(random(seed, *shape)) / 2**bits}
+        if zero:
+            weights[f"{name}_z"] = of_kind(*shape)
+        nodes.append(dequantize(name, zero, **attributes))
+        nodes.append(h.make_node("Gemm", ["x", f"{name}_d"], [name], transB=1) if is_flipped else h.make_node("MatMul", ["x", f"{name}_d"], [name]))
+    # Elements of a dequantized matrix itself.
+    nodes.append(h.make_node("Gather", ["blocks_d", "i"], ["gathered"]))
+    outputs = [(node.output[0], FLOAT, None) for node in nodes if node.op_type != "DequantizeLinear"]
+    model("dequantized_weights", nodes, [("x", FLOAT, ["n", K]), ("i", INT64, [2])], outputs, weights, opset=21)
+    record("dequantized_weights", random(40, 5, K), np.int64([3, 189]))
+
+
+@writes_models
 def contrib_rotary():
     """Rotary embeddings with positions, or the first position, and attention whose query heads share keys and values."""
     node = contrib_node

@@ -10,12 +10,12 @@ use crate::{
 /// - 0: lowering only.
 /// - 1: also dead-code elimination and memory planning.
 /// - 2: also inlining, while the module's size stays about the same; dataflow blocks, which most other passes need;
-///   common-subexpression elimination; constant folding; QDQ patterns to integer arithmetic; cheaper matmul orders;
-///   batch normalization folded into convolutions; parallel matmuls combined; transposed convolutions of stride 1 as
-///   convolutions; layouts that suit convolutions, without redundant layout changes; convolutions that do not multiply
-///   padding, and strided pointwise ones of slices; kn2row and Winograd convolution, which round differently; transposes
-///   fused into matmuls of few rows; kernel fusion; reshapes as views; weights packed at compile time; and values
-///   computed as late as possible.
+///   common-subexpression elimination; constant folding; QDQ patterns to integer arithmetic; dequantized weights
+///   packed; cheaper matmul orders; batch normalization folded into convolutions; parallel matmuls combined; transposed
+///   convolutions of stride 1 as convolutions; layouts that suit convolutions, without redundant layout changes;
+///   convolutions that do not multiply padding, and strided pointwise ones of slices; kn2row and Winograd convolution,
+///   which round differently; transposes fused into matmuls of few rows; kernel fusion; reshapes as views; weights
+///   packed at compile time; and values computed as late as possible.
 /// - 3: as 2, with more expensive optimizations of kernels.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |min_level: u8, steps: Vec<Step>| if level >= min_level { steps } else { Vec::new() };
@@ -28,7 +28,7 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, plain(&[&convert_to_dataflow::PASS, &eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
         at(2, plain(&[&fake_quantization_to_integer::PASS])),
         at(2, simplify_graph()),
-        at(2, plain(&[&fold_constant::PASS])),
+        at(2, plain(&[&fold_constant::PASS, &pack_quantized_weights::PASS])),
         at(2, vec![layouts]),
         at(2, plain(&[&slice_strided_conv::PASS])),
         at(2, vec![with(&kn2row::PASS, kn2row::CHEAPER.name, true.into())]),
@@ -130,10 +130,14 @@ pub fn with_quantized_activations(mut pipeline: Pipeline) -> Pipeline {
     pipeline
 }
 
-/// Returns the position after the first constant folding.
+/// Returns the position after the first constant folding, and the packing of weights that are quantized already.
 fn after_folding(pipeline: &Pipeline) -> usize {
     let first = |pass| pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, pass));
-    first(&fold_constant::PASS).map(|fold| fold + 1).or_else(|| first(&legalize_ops::PASS)).unwrap_or(0)
+    first(&pack_quantized_weights::PASS)
+        .or_else(|| first(&fold_constant::PASS))
+        .map(|fold| fold + 1)
+        .or_else(|| first(&legalize_ops::PASS))
+        .unwrap_or(0)
 }
 
 /// Adds passes that make the values that libraries compute calls of them, before kernels are made.

@@ -112,6 +112,7 @@ pub static PASSES: &[&Pass] = &[
     &fusion::merge_composite_functions::PASS,
     &graph::normalize::PASS,
     &layout::optimize_layout_transform::PASS,
+    &quantization::pack_quantized_weights::PASS,
     &layout::pack_weights::PASS,
     &memory::place_kernels::PASS,
     &params::prepare_constants::PASS,

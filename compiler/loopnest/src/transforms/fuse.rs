@@ -303,7 +303,10 @@ fn dequantizes_in_place(stage: &Stage, user: &Stage, machine: Machine) -> bool {
         (PrimKind::Load(buffer, ..), Some(axis)) if e.uses(&axis.var) => {
             // A CPU keeps what several rows share in cache; the blocks of a GPU each load it.
             let shared = stage.axes.iter().filter(|other| !machine.is_gpu() || other.var == axis.var);
-            let elements = shared.map(|axis| access::elements_per_value(e, &axis.var));
+            let elements = shared.map(|axis| match e.uses(&axis.var) {
+                true => access::elements_per_value(e, &axis.var),
+                false => access::size(&axis.extent).max(1),
+            });
             i64::from(buffer.dtype.bits) * 1000 / elements.fold(1, i64::saturating_mul)
         }
         _ => 0,

@@ -5,8 +5,11 @@ use crate::{
     node::{self, Node},
     value::Value,
 };
-use hammock_ir::{DType, PrimExpr, relax::Operand};
-use hammock_ops::legalize::accumulator;
+use hammock_ir::{
+    DType, PrimExpr, Tensor,
+    relax::{Constant, InferError, Operand},
+};
+use hammock_ops::{legalize::accumulator, packed_weights::QuantizedMatrix};
 
 pub const OPS: &[Op] = &[
     op("ConvInteger", conv_integer).attributes("auto_pad dilations group kernel_shape pads strides"),
@@ -84,6 +87,9 @@ pub(super) fn dequantize(n: &mut Node) -> Result {
             .call_with("dequantize", [x, scale, zero], &[("axis", axis.into()), ("out_dtype", dtype.into())])?
             .into());
     }
+    if let Some(matrix) = constant_blocks(n, dtype)? {
+        return Ok(matrix.into());
+    }
     let (scale, zero) = (broadcast_blocks(n, scale, &x)?, broadcast_blocks(n, zero, &x)?);
     let exact = if n.dtype(&x)?.is_integer() { DType::INT32 } else { DType::FLOAT32 };
     let (x, zero) = (n.cast(x, exact)?, n.cast(zero, exact)?);
@@ -91,6 +97,25 @@ pub(super) fn dequantize(n: &mut Node) -> Result {
     let (difference, scale) = (n.cast(difference, DType::FLOAT32)?, n.cast(scale, DType::FLOAT32)?);
     let y = n.call("multiply", [difference, scale])?;
     Ok(n.cast(y, dtype)?.into())
+}
+
+/// Returns a constant matrix with blocks of rows, which a kernel dequantizes in the matmuls that read it; `None` for other
+/// data.
+fn constant_blocks(n: &mut Node, dtype: DType) -> node::Result<Option<Operand>> {
+    let axis = n.attrs.int_or("axis", 1)?;
+    let (Some(numbers), Some(scales), zeros) = (n.constant(0)?, n.constant(1)?, n.constant(2)?) else {
+        return Ok(None);
+    };
+    if (zeros.is_none() && n.given(2).is_some()) || numbers.shape().len() != 2 || n.axis(axis, 2)? != 0 {
+        return Ok(None);
+    }
+    let is_zero = |zeros: &Tensor| zeros.as_bytes().is_ok_and(|bytes| bytes.iter().all(|zero| *zero == 0));
+    let zeros = zeros.filter(|zeros| !is_zero(zeros));
+    let matrix = QuantizedMatrix { numbers, scales, zeros, group: n.attrs.int_or("block_size", 0)? };
+    let packed = matrix.packed(dtype).map_err(|error| InferError::new(error.to_string()))?;
+    let Some((format, inputs)) = packed else { return Ok(None) };
+    let inputs = inputs.into_iter().map(|tensor| Operand::Const(Constant::new(tensor))).collect();
+    n.importer.build.call_kernel("dequantize_weights", format.kernel(), inputs, format.ty()).map(Some)
 }
 
 /// Broadcasts scales or zero points: per tensor, per axis, or per block of an axis.

@@ -5,10 +5,12 @@
 //! same bits of a word are a packed group of four rows, and vectors of words are unpacked by shifts alone. Fused into a
 //! matmul, the kernel dequantizes in registers.
 
+mod constant;
 mod matmul;
 mod recognize;
 
 use crate::legalize::fill_block;
+pub use constant::QuantizedMatrix;
 use hammock_ir::{
     Attrs, DType, PrimExpr, Span, TensorType, Type,
     tir::{Block, Buffer, Param, PrimFunc, Region},
