@@ -20,6 +20,7 @@ const CACHE: &str = include_str!("cache.py");
 const TOKENS: &str = include_str!("tokens.py");
 const NARROW: &str = include_str!("narrow.py");
 const WEIGHTS: &str = include_str!("weights.py");
+const ATTENTION: &str = include_str!("attention.py");
 
 /// Module `model.py` in a temporary folder.
 struct Model(TempDir);
@@ -130,6 +131,20 @@ fn narrow_matmuls_use_dot_instructions() {
 fn matmuls_read_low_bit_weights_directly() {
     let model = Model::new(WEIGHTS);
     snapshot("plans", "weights", &model.plans("x86-64-v4"));
+}
+
+#[test]
+fn attention_over_long_keys_is_an_online_softmax() {
+    let model = Model::new(ATTENTION);
+    let printed = model.plans("x86-64-v4");
+    snapshot("plans", "attention", &printed);
+    let read = stdout(model.planned(&printed, &["--target-cpu", "x86-64-v4"]));
+    assert_eq!(read, printed);
+    let splits =
+        model.refused(&printed.replace("online 256", "online 256 in 2 splits"), &["--target-cpu", "x86-64-v4"]);
+    assert!(splits.contains("splits and tensor cores are for GPUs"), "{splits}");
+    let strict = model.refused(&printed, &["--target-cpu", "x86-64-v4", "--strict-order"]);
+    assert!(strict.contains("these rows cannot run as an online softmax"), "{strict}");
 }
 
 #[test]

@@ -49,8 +49,8 @@ fn rows_work(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
         work.operations += stage_ops(stage, target);
     }
     let (count, plans) = plan.tiles.first().map_or((1, &[][..]), |(count, plans)| (*count, plans));
-    for ((stage, whole), plan) in copying.sample(count).stages.iter().zip(&rows.stages).zip(plans) {
-        work.cycles += cycles(stage, plan, target) * elements(whole) / elements(stage).max(1.0);
+    for ((stage, whole), own) in plan.sample(&copying, count).iter().zip(plan.stages(rows)).zip(plans) {
+        work.cycles += cycles(stage, own, target) * elements(&whole) / elements(stage).max(1.0);
     }
     (traffic, work)
 }

@@ -73,7 +73,7 @@ pub struct RowsPlan {
     /// The innermost parallel row axis, which is parallel together with those before it, and the minimum iterations for
     /// a thread.
     pub parallel: Option<(usize, i64)>,
-    /// On a GPU: how an [online softmax](hammock_loopnest::row_tiling::Online) takes the elements of a row.
+    /// How an [online softmax](hammock_loopnest::row_tiling::Online) takes the elements of a row.
     pub online: Option<OnlinePlan>,
     /// Rows of a tile with the plans of its stages: first the main tile, then remainders.
     pub tiles: Vec<(i64, Vec<StagePlan>)>,
@@ -88,6 +88,8 @@ pub struct OnlinePlan {
     pub splits: i64,
     /// True if tensor cores compute the matmuls, and warps have everything else in registers.
     pub tensor_cores: bool,
+    /// True if tiles may reach beyond the last row and element, as on a GPU. A CPU has a tile for the tail.
+    pub clamps: bool,
 }
 
 impl RowsPlan {
@@ -98,14 +100,23 @@ impl RowsPlan {
         rows.with_copies(self.copied.iter().map(|(copied, _)| copied), &position)
     }
 
+    /// Returns the row-tiled stages that the plans of a tile are for, for all rows.
+    pub fn stages(&self, rows: &Rows) -> Vec<Stage> {
+        let online = self.online.and_then(|_| rows.online_form());
+        online.map_or_else(|| rows.stages.clone(), |(rows, _)| rows.stages)
+    }
+
     /// Returns the stages for a tile of rows, which the plans of a tile are for.
     pub fn sample(&self, rows: &Rows, row_count: i64) -> Vec<Stage> {
-        let Some((OnlinePlan { elements: element_count, .. }, online)) = self.online.zip(rows.online()) else {
+        let Some((OnlinePlan { elements: element_count, clamps, .. }, (rows, online))) =
+            self.online.zip(rows.online_form())
+        else {
             return rows.sample(row_count).stages;
         };
         let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
         let element = &PrimExpr::int64(0);
-        rows.online_tile(&online, &TilePosition { rows: &position, row_count, element, element_count }).row_tiled()
+        rows.online_tile(&online, &TilePosition { rows: &position, row_count, element, element_count, clamps })
+            .row_tiled()
     }
 }
 

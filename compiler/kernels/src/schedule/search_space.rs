@@ -156,7 +156,7 @@ fn rows_candidates(plan: &RowsPlan, rows: &Rows, ctx: ScheduleContext) -> Vec<Ro
     }
     let (copying, _) = plan.with_copies(rows);
     for (tile, (count, plans)) in plan.tiles.iter().enumerate() {
-        for (number, (own, stage)) in plans.iter().zip(&copying.sample(*count).stages).enumerate() {
+        for (number, (own, stage)) in plans.iter().zip(&plan.sample(&copying, *count)).enumerate() {
             for candidate in stage_candidates(own, stage, ctx) {
                 let mut new = plan.clone();
                 new.tiles[tile].1[number] = candidate.on_one_thread();

@@ -53,7 +53,11 @@ impl Text<'_> {
                         }
                         None => {
                             let cost = cost_model::rows_remark(rows, plan, ctx.target);
-                            writeln!(f, "# row tiling: intermediates of a tile stay in cache; {cost}")?;
+                            let why = match plan.online {
+                                Some(_) => "online softmax: rows share parts of long operands, and no row is whole",
+                                None => "row tiling: intermediates of a tile stay in cache",
+                            };
+                            writeln!(f, "# {why}; {cost}")?;
                         }
                     }
                 }
@@ -114,7 +118,7 @@ fn rows_text(
         if let Some((axis, grain)) = plan.parallel.filter(|_| number == 0) {
             write!(f, ", {} parallel {grain}", naming.rows(rows)[axis])?;
         }
-        if let Some(OnlinePlan { elements, splits, tensor_cores }) = plan.online {
+        if let Some(OnlinePlan { elements, splits, tensor_cores, .. }) = plan.online.filter(|_| number == 0) {
             write!(f, ", online {elements}")?;
             if splits > 1 {
                 write!(f, " in {splits} splits")?;

@@ -319,6 +319,14 @@ impl BindRows<'_> {
         }
     }
 
+    /// Estimates the bytes of the intermediates of a tile.
+    fn tile_bytes(&self, rows: i64, text: &RowsText) -> i64 {
+        match text.online.as_ref().zip(self.rows.online_form()) {
+            Some((own, (form, online))) => form.online_bytes(&online, (rows, own.elements.value)).unwrap_or(0),
+            None => self.rows.bytes(rows),
+        }
+    }
+
     /// Checks that tiles cover all rows.
     fn check_tiles(&self, text: &RowsText) -> Result<()> {
         if self.how.ctx.gpu.is_some() {
@@ -334,7 +342,7 @@ impl BindRows<'_> {
                 let help = "the number of rows is dynamic: each tile size must divide the one before it";
                 return Err(PlanError::new(count.span, message).help(help));
             }
-            if self.rows.bytes(rows) > MAX_TILE_BYTES || extent.is_some_and(|extent| rows > extent.max(1)) {
+            if self.tile_bytes(rows, text) > MAX_TILE_BYTES || extent.is_some_and(|extent| rows > extent.max(1)) {
                 let message = format!("{rows} rows at a time exceed the number of rows, or the cache");
                 return Err(PlanError::new(count.span, message).help("choose fewer rows"));
             }

@@ -14,20 +14,33 @@ impl BindRows<'_> {
     /// Checks how an online softmax takes the elements of a row, and returns it.
     pub(super) fn online(&self, text: &OnlineText) -> Result<OnlinePlan> {
         let ctx = self.how.ctx;
-        let found = self.rows.online().filter(|_| ctx.gpu.is_some() && !ctx.strict_order);
-        let Some(found) = found else {
+        let found = match ctx.gpu {
+            Some(_) => self.rows.online(),
+            None => self.rows.online_form().map(|(_, online)| online),
+        };
+        let Some(found) = found.filter(|_| !ctx.strict_order && text.elements.value > 0) else {
             let message = "these rows cannot run as an online softmax";
-            let help = "only those around a softmax can, on a GPU and without --strict-order; leave out `online`";
+            let help = "only those around a softmax can, without --strict-order; leave out `online`";
             return Err(PlanError::new(text.elements.span, message).help(help));
         };
         let range = 1..=online::MAX_SPLITS;
+        let of_gpus = text.splits.as_ref().map(|splits| splits.span).or(text.tensor_cores);
+        if let Some(span) = of_gpus.filter(|_| ctx.gpu.is_none()) {
+            let message = "splits and tensor cores are for GPUs";
+            return Err(PlanError::new(span, message).help("leave them out"));
+        }
         let is_wrong = |splits: &&At<i64>| !range.contains(&splits.value) || !found.can_be_split();
         if let Some(splits) = text.splits.as_ref().filter(is_wrong) {
             let message = format!("rows have up to {} splits, and nothing is computed before them", online::MAX_SPLITS);
             return Err(PlanError::new(splits.span, message).help("leave out `in N splits`, or choose fewer"));
         }
         let splits = text.splits.as_ref().map_or(1, |splits| splits.value);
-        Ok(OnlinePlan { elements: text.elements.value, splits, tensor_cores: text.tensor_cores.is_some() })
+        Ok(OnlinePlan {
+            elements: text.elements.value,
+            splits,
+            tensor_cores: text.tensor_cores.is_some(),
+            clamps: ctx.gpu.is_some(),
+        })
     }
 
     /// Checks that a block of a GPU has one row, or a tile of an online softmax that fits.

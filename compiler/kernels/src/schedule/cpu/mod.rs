@@ -6,6 +6,7 @@ mod contraction;
 mod dot_product;
 mod elementwise;
 mod lanes;
+pub mod online;
 mod opaque;
 mod parallel;
 mod reductions;

@@ -1,8 +1,9 @@
 //! Parallel loops: which loops of a plan run on several threads, and the minimum iterations for a thread.
 
-use crate::schedule::{LoopKind, StagePlan, duration};
+use super::inner_plan;
+use crate::schedule::{LoopKind, ScheduleContext, StagePlan, duration};
 use hammock_ir::PrimExpr;
-use hammock_loopnest::{Stage, access::size};
+use hammock_loopnest::{Stage, access::size, row_tiling::Rows};
 use hammock_target::Target;
 
 /// Minimum cycles of a parallel kernel: about 4 µs, eight times the cost of a parallel region whose threads are awake
@@ -61,6 +62,20 @@ pub fn parallel(counts: &[TripCount], time: i64, symbolic: bool) -> Option<(usiz
         last = if count.estimate == 1 { last } else { Some(number) };
     }
     last.map(|last| (last, (MIN_THREAD_CYCLES / each.max(1)).max(1)))
+}
+
+/// Returns the parallel axis of row-tiled stages in tiles of some rows, and the minimum iterations for a thread. `copies`:
+/// with copies before the loop over the last axis.
+pub fn parallel_rows(rows: &Rows, tile: i64, copies: bool, ctx: ScheduleContext) -> Option<(usize, i64)> {
+    let time = |stage: &Stage| duration(stage, &inner_plan(stage, ctx), ctx.target);
+    let time = rows.stages.iter().map(time).fold(0, i64::saturating_add);
+    let last = rows.extents().len() - 1;
+    let count = |(n, extent): (usize, &PrimExpr)| TripCount::of(extent, if n == last { tile } else { 1 });
+    let counts: Vec<TripCount> = rows.extents().enumerate().map(count).collect();
+    let symbolic = rows.stages.iter().any(is_symbolic);
+    // Copies are inside all loops but the last: if those have several iterations, copies are not repeated.
+    let outer = if copies { parallel(&counts[..last], time, symbolic) } else { None };
+    outer.or_else(|| parallel(&counts, time, symbolic))
 }
 
 /// Returns true if a stage has a dynamic extent.

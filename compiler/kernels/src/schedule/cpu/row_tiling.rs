@@ -1,10 +1,10 @@
 //! Row-tiled stages.
 
 use super::{
-    contraction, even_block, inner_plan,
-    parallel::{TripCount, is_symbolic, parallel},
+    contraction, even_block, inner_plan, online,
+    parallel::{is_symbolic, parallel_rows},
 };
-use crate::schedule::{RowsPlan, ScheduleContext, StagePlan, duration};
+use crate::schedule::{RowsPlan, ScheduleContext, StagePlan};
 use hammock_ir::{PrimExpr, prim::Var};
 use hammock_loopnest::{
     Stage,
@@ -21,6 +21,9 @@ const MIN_TILES: i64 = 16;
 
 /// Plans row-tiled stages, with `given` rows of a tile if it is set.
 pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
+    if let Some(plan) = online::plan(rows, ctx).filter(|_| given.is_none()) {
+        return plan;
+    }
     let count = rows.extents().last().and_then(PrimExpr::as_int);
     let copied: Vec<SharedCopy> =
         (0..rows.stages.len()).filter_map(|number| contraction::shared_copy(rows, number, &ctx)).collect();
@@ -59,16 +62,4 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
     RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty(), ctx), online: None, tiles }
-}
-
-fn parallel_rows(rows: &Rows, tile: i64, copies: bool, ctx: ScheduleContext) -> Option<(usize, i64)> {
-    let time = |stage: &Stage| duration(stage, &inner_plan(stage, ctx), ctx.target);
-    let time = rows.stages.iter().map(time).fold(0, i64::saturating_add);
-    let last = rows.extents().len() - 1;
-    let count = |(n, extent): (usize, &PrimExpr)| TripCount::of(extent, if n == last { tile } else { 1 });
-    let counts: Vec<TripCount> = rows.extents().enumerate().map(count).collect();
-    let symbolic = rows.stages.iter().any(is_symbolic);
-    // Copies are inside all loops but the last: if those have several iterations, copies are not repeated.
-    let outer = if copies { parallel(&counts[..last], time, symbolic) } else { None };
-    outer.or_else(|| parallel(&counts, time, symbolic))
 }

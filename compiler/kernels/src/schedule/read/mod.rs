@@ -15,8 +15,8 @@
 //!     copy of x as [b] for stage 1 (rule: b)     row-tiled stages: copies before the tiles,
 //!     rows, 8 at a time, a parallel 1:           the rows of a tile,
 //!         rule: b                                and a line for each stage; the same for `rows left`
-//!     rows, 32 at a time, online 64:             on a GPU: the rows of a block, and the elements of a row that an
-//!         rule: b                                online softmax takes at a time
+//!     rows, 32 at a time, online 64:             the rows of a tile, or of a GPU's block, and the elements of a row
+//!         rule: b                                that an online softmax takes at a time
 //!     planned                                    the choice of the rules, or of one rule by `planned by RULE`,
 //!         split a by 64                          and below any stage's line primitives that change it
 //! ```

@@ -201,7 +201,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses what follows `rows`: the tile size, and the parallel axis or the elements of an online softmax.
+    /// Parses what follows `rows`: the tile size, the parallel axis, and the elements of an online softmax.
     fn rows(&mut self, left: bool, rows: &mut RowsText) -> Result<At<i64>> {
         if left {
             self.expect("left")?;
@@ -209,6 +209,11 @@ impl Cursor<'_> {
         self.expect(",")?;
         let count = self.number("the rows of a tile")?;
         ["at", "a", "time"].into_iter().try_for_each(|word| self.expect(word))?;
+        if !left && !self.begins(&[",", "online"]) && self.takes(&[","]) {
+            let axis = self.word("an axis of the rows")?;
+            self.expect("parallel")?;
+            rows.parallel = Some((axis, self.number("the minimum iterations for a thread")?));
+        }
         if !left && self.takes(&[",", "online"]) {
             let elements = self.number("the elements of a row at a time")?;
             let splits = if self.takes(&["in"]) { Some(self.number("the number of splits")?) } else { None };
@@ -218,10 +223,6 @@ impl Cursor<'_> {
             let first = self.next;
             let tensor_cores = self.takes(&["on", "tensor", "cores"]).then(|| self.since(first));
             rows.online = Some(OnlineText { elements, splits, tensor_cores });
-        } else if !left && self.takes(&[","]) {
-            let axis = self.word("an axis of the rows")?;
-            self.expect("parallel")?;
-            rows.parallel = Some((axis, self.number("the minimum iterations for a thread")?));
         }
         self.expect(":")?;
         self.end().map(|()| count)

@@ -7,6 +7,7 @@ mod fuse_loops;
 mod hoist_reciprocal;
 mod levels;
 mod nest;
+mod online;
 mod pack_operands;
 mod peel_boundary;
 mod row_tiling;

@@ -4,6 +4,7 @@ use super::{
     collapse_parallel::{self, ParallelLoop},
     fuse_loops,
     nest::{self, Nest},
+    online::OnlineLoops,
 };
 use crate::schedule::{RowsPlan, ScheduleContext, StagePlan};
 use hammock_ir::{
@@ -14,13 +15,20 @@ use hammock_loopnest::row_tiling::Rows;
 
 /// Returns the loops of a row-tiling plan.
 pub fn loops(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
-    RowLoops { rows, plan, choice }.all()
+    match plan.online.zip(rows.online_form()) {
+        Some((how, (rows, online))) => {
+            let online = OnlineLoops { rows: &rows, online: &online, how, choice };
+            RowLoops { rows: &rows, plan, choice, online: Some(&online) }.all()
+        }
+        None => RowLoops { rows, plan, choice, online: None }.all(),
+    }
 }
 
 struct RowLoops<'a> {
     rows: &'a Rows,
     plan: &'a RowsPlan,
     choice: ScheduleContext<'a>,
+    online: Option<&'a OnlineLoops<'a>>,
 }
 
 /// Tiles of the last row axis that have the same height.
@@ -139,6 +147,9 @@ impl RowLoops<'_> {
 
     /// Returns all stages for one tile of rows.
     fn tile(&self, position: &[PrimExpr], tiles: &Tiles) -> Stmt {
+        if let Some(online) = self.online {
+            return online.tile(position, tiles.rows, tiles.stages);
+        }
         let tile = self.rows.tile(position, tiles.rows);
         let room = tile.buffers.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
         let mut stmts: Vec<Stmt> = room.collect();

@@ -64,7 +64,7 @@ fn tile_plan(
     ctx: ScheduleContext,
 ) -> Option<RowsPlan> {
     let splits = splits(rows, online, (row_count, elements), ctx);
-    let how = OnlinePlan { elements, splits, tensor_cores };
+    let how = OnlinePlan { elements, splits, tensor_cores, clamps: true };
     let mut plan = RowsPlan { copied: Vec::new(), parallel: None, online: Some(how), tiles: Vec::new() };
     let plans = match tensor_cores {
         true => fragment_plans(rows, &plan, row_count, ctx)?,
@@ -77,7 +77,8 @@ fn tile_plan(
 /// Returns the stages of a tile of rows and elements.
 fn sample(rows: &Rows, online: &Online, (row_count, element_count): (i64, i64)) -> OnlineTile {
     let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
-    rows.online_tile(online, &TilePosition { rows: &position, row_count, element: &PrimExpr::int64(0), element_count })
+    let element = &PrimExpr::int64(0);
+    rows.online_tile(online, &TilePosition { rows: &position, row_count, element, element_count, clamps: true })
 }
 
 /// Returns the plans of the stages of a tile on tensor cores.

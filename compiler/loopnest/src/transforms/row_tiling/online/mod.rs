@@ -6,6 +6,7 @@
 //! (2022).
 
 mod bounds;
+mod deferred_scale;
 mod split;
 mod tile;
 
@@ -99,8 +100,13 @@ impl Rows {
         }
     }
 
+    /// Returns the axis of a stage along the elements of a row, in its stage for a tile of some rows.
+    pub fn online_axis(&self, online: &Online, number: usize, row_count: i64) -> Option<usize> {
+        online.axes[number].map(|axis| self.local_axis(number, axis, row_count))
+    }
+
     /// Returns true if the rows along a row axis read common data for each of their elements, such as keys.
-    fn share_elements(&self, online: &Online, axis: usize) -> bool {
+    pub fn share_elements(&self, online: &Online, axis: usize) -> bool {
         let shares = |(number, stage): (usize, &Stage)| {
             let (row, element) = (self.axes[axis].axes[number], online.axes[number]);
             let is_common = |e: &PrimExpr| {
@@ -117,7 +123,8 @@ impl Rows {
     pub fn online_bytes(&self, online: &Online, (row_count, element_count): (i64, i64)) -> Option<i64> {
         let position: Vec<PrimExpr> = self.vars().map(Var::expr).collect();
         let element = &PrimExpr::int64(0);
-        let tile = self.online_tile(online, &TilePosition { rows: &position, row_count, element, element_count });
+        let at = TilePosition { rows: &position, row_count, element, element_count, clamps: true };
+        let tile = self.online_tile(online, &at);
         let bytes = |buffer: &Buffer| buffer.constant_bytes();
         tile.buffers.iter().map(bytes).try_fold(0i64, |all, bytes| all.checked_add(bytes?))
     }

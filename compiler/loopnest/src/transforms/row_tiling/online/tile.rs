@@ -60,6 +60,8 @@ pub struct TilePosition<'a> {
     pub element: &'a PrimExpr,
     /// Number of elements.
     pub element_count: i64,
+    /// True if the tile may reach beyond the last row and the last element. Otherwise all of it is inside.
+    pub clamps: bool,
 }
 
 impl OnlineTile {
@@ -73,8 +75,8 @@ impl OnlineTile {
 }
 
 impl Rows {
-    /// Returns the stages of an online softmax for a tile. Rows and elements outside of it are computed from the last one,
-    /// and neither counted nor stored.
+    /// Returns the stages of an online softmax for a tile. Rows and elements outside are computed from the last one, and
+    /// neither counted nor stored.
     pub fn online_tile(&self, online: &Online, at: &TilePosition<'_>) -> OnlineTile {
         let local = self.local_buffers(at.row_count);
         let buffers = local.iter().enumerate().map(|(number, buffer)| {
@@ -106,7 +108,7 @@ impl Rows {
     }
 
     /// Returns the index of a stage's axis in its stage for a tile.
-    fn local_axis(&self, number: usize, axis: usize, row_count: i64) -> usize {
+    pub(super) fn local_axis(&self, number: usize, axis: usize, row_count: i64) -> usize {
         axis - self.removed_axes(row_count).iter().filter(|shared| shared.axes[number] < axis).count()
     }
 }
@@ -178,6 +180,7 @@ impl Builder<'_> {
         let mut stage = self.local_stage(number, clamps);
         if let Some(extent) = self.rows.extents().next_back()
             && !clamps
+            && self.at.clamps
             && !is_divisible(extent, self.at.row_count)
         {
             let left = self.at.rows.last().map_or_else(|| extent.clone(), |first| extent - first.clone());
@@ -191,7 +194,7 @@ impl Builder<'_> {
     /// Returns the stage with the local buffers. `clamps`: rows outside are the last one.
     fn local_stage(&self, number: usize, clamps: bool) -> Stage {
         let (rows, count) = (self.rows, self.at.row_count);
-        let extent = rows.extents().next_back().filter(|_| clamps);
+        let extent = rows.extents().next_back().filter(|_| clamps && self.at.clamps);
         let index = |index: PrimExpr| match extent {
             Some(extent) => clamped(index, extent, count),
             None => index,
@@ -236,8 +239,9 @@ impl Builder<'_> {
         };
         let var = stage.axes[axis].var.clone();
         let element = self.at.element.clone() + var.expr();
-        let inside = (!is_divisible(&extent, self.at.element_count)).then(|| element.clone().lt(extent.clone()));
-        let position = clamped(element, &extent, self.at.element_count);
+        let may_be_outside = self.at.clamps && !is_divisible(&extent, self.at.element_count);
+        let inside = may_be_outside.then(|| element.clone().lt(extent.clone()));
+        let position = if may_be_outside { clamped(element, &extent, self.at.element_count) } else { element };
         stage = stage.map_values(|value| value.substitute(&[(var.clone(), position.clone())].into_iter().collect()));
         stage.axes[axis].extent = PrimExpr::int64(self.at.element_count);
         (self.in_tile(&stage, Some(&var)), inside)

@@ -160,7 +160,8 @@ impl<'a> Regions<'a> {
     fn tile(&self, block: &PrimExpr, element: &PrimExpr) -> OnlineTile {
         let position = self.position(block);
         let (row_count, element_count) = (self.row_count, self.how.elements);
-        self.rows.online_tile(self.online, &TilePosition { rows: &position, row_count, element, element_count })
+        let at = TilePosition { rows: &position, row_count, element, element_count, clamps: true };
+        self.rows.online_tile(self.online, &at)
     }
 
     /// Returns the number of blocks of rows.
