@@ -12,6 +12,8 @@ use hammock_loopnest::{
 /// Rows of a tile. Fewer rows read keys and values almost as fast as memory allows, also stage by stage.
 const MIN_ROWS: i64 = 16;
 const MAX_ROWS: i64 = 64;
+/// Number of tiles, for threads, that smaller ones are made for.
+const MIN_TILES: i64 = 4;
 /// Elements of a row at a time.
 const ELEMENTS: i64 = 256;
 
@@ -26,7 +28,7 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext) -> Option<RowsPlan> {
     if !is_long || !own.share_elements(&online, own.extents().len() - 1) {
         return None;
     }
-    let tile = even_block(count, MAX_ROWS);
+    let tile = rows_of_tile(&own, count);
     let how = OnlinePlan { elements: ELEMENTS, splits: 1, tensor_cores: false, clamps: false };
     let parallel = parallel_rows(&own, tile, false, ctx);
     let mut plan = RowsPlan { copied: Vec::new(), parallel, online: Some(how), tiles: Vec::new() };
@@ -36,6 +38,16 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext) -> Option<RowsPlan> {
         plan.tiles.push((rows_of_tile, plans));
     }
     Some(plan)
+}
+
+/// Returns the rows of a tile: as many as share a packed part of the keys, if there are tiles for several threads.
+fn rows_of_tile(rows: &Rows, count: i64) -> i64 {
+    let known = rows.extents().rev().skip(1).filter_map(PrimExpr::as_int);
+    let others = known.fold(1, i64::saturating_mul);
+    let mut sizes = std::iter::successors(Some(MAX_ROWS), |size| Some(size / 2)).take_while(|size| *size >= MIN_ROWS);
+    let tiles = |size: i64| (count + size - 1) / size * others;
+    let found = sizes.find(|size| tiles(*size) >= MIN_TILES);
+    even_block(count, found.unwrap_or(MIN_ROWS))
 }
 
 /// Estimates the bytes of the operands of contractions that all rows of the last row axis share.
