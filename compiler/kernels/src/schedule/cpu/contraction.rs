@@ -137,7 +137,7 @@ fn outer(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
             .collect(),
         None => {
             let in_order = reuse == Reuse::Convolution && !ctx.strict_order;
-            let in_order = in_order.then(|| window::in_memory_order(stage, shared, side, ctx)).flatten();
+            let in_order = in_order.then(|| window::in_memory_order(stage, shared, side, &outer, ctx)).flatten();
             in_order.unwrap_or_else(|| window::reduction_loops(stage, window.as_ref()).collect())
         }
     };
