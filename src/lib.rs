@@ -16,6 +16,7 @@ mod explain;
 mod failure;
 mod import;
 mod inspect;
+mod installing;
 mod memory_plan;
 mod module;
 mod opt;
@@ -33,7 +34,7 @@ mod targets;
 mod tune;
 mod unused_flags;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use hammock_compiler::{Failure, STACK_BYTES, llvm_version};
 use hammock_diagnostics::codes;
 use hammock_tools::{BudgetFlags, CommandFiles, TerminalFlags, parse, print_stderr_colored, set_timeout_handler};
@@ -82,6 +83,8 @@ enum Command {
     #[command(name = "cache")]
     ShowCache(cache::ShowCache),
     Explain(explain::Explain),
+    Completions(installing::Completions),
+    ManPages(installing::ManPages),
 }
 
 /// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the
@@ -123,6 +126,7 @@ impl Command {
             Command::Inspect(c) => c.files(&mut files),
             Command::Asm(c) => c.files(&mut files),
             Command::Bench(c) => c.files(&mut files)?,
+            Command::ManPages(c) => c.files(Cli::command(), &mut files),
             // These write no files.
             Command::Check(_)
             | Command::Ops(_)
@@ -131,7 +135,8 @@ impl Command {
             | Command::Rules(_)
             | Command::Targets(_)
             | Command::ShowCache(_)
-            | Command::Explain(_) => {}
+            | Command::Explain(_)
+            | Command::Completions(_) => {}
         }
         Ok(files)
     }
@@ -172,6 +177,8 @@ impl Command {
             Command::Targets(c) => c.run(),
             Command::ShowCache(c) => c.run(),
             Command::Explain(c) => c.run(),
+            Command::Completions(c) => c.run(Cli::command()),
+            Command::ManPages(c) => c.run(Cli::command()),
         }
     }
 }

@@ -647,3 +647,25 @@ fn stripped_models_have_no_source() {
         assert_eq!(error.contains("secret_name.py:5"), is_quoted, "{error}");
     }
 }
+
+#[test]
+fn completions_and_manual_pages_name_commands_and_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    for (program, flag) in [("hammock", "--external-weights"), ("hammock-run", "--expect")] {
+        for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+            let script = String::from_utf8(hammock(&["completions", shell, "--of", program]).stdout).unwrap();
+            let flag = if shell == "fish" { flag.trim_start_matches('-') } else { flag };
+            assert!(script.contains(flag), "{program}, {shell}");
+        }
+    }
+    let pages = folder.path().join("man1");
+    assert!(hammock(&["man-pages", pages.to_str().unwrap()]).status.success());
+    for page in
+        ["hammock", "hammock-compile", "hammock-man-pages", "hammock-run-command", "hammock-run", "hammock-run-bench"]
+    {
+        let text = std::fs::read_to_string(pages.join(format!("{page}.1"))).unwrap();
+        assert!(text.contains(".SH NAME") && text.contains(&page.replace('-', "\\-")), "{page}: {text}");
+    }
+    let refused = hammock(&["man-pages", "/dev/null/x"]);
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("cannot create /dev/null/x"));
+}

@@ -4,7 +4,7 @@ use crate::{
     BenchFlags, CallFlags, CallSpec, CommandFiles, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags,
     Session, TerminalFlags, ToolError, Weights, inspect, parse, print, print_stderr, report_fatal, save_weights,
 };
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -61,6 +61,11 @@ enum Command {
         #[command(flatten)]
         view: InspectFlags,
     },
+}
+
+/// The command line of `hammock-run`.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the

@@ -27,7 +27,7 @@ mod weights;
 
 pub use arguments::{CallSpec, argument::parse_argument, split::split_name};
 pub use command_files::CommandFiles;
-pub use command_line::{call_weights, run};
+pub use command_line::{call_weights, command, run};
 pub use deprecated::deprecation_warning;
 pub use error::{InputError, ToolError};
 pub use flags::{BenchFlags, CallFlags, InspectFlags, JsonForm, OutputFlags, RunOptions};
