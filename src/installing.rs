@@ -1,4 +1,4 @@
-//! What packages install beside the programs: completions of shells, and manual pages.
+//! `hammock completions` and `hammock man-pages`: files that packages install beside the programs.
 
 use crate::output::write_file;
 use clap::{Args, Command, ValueEnum};

@@ -8,7 +8,7 @@ use hammock_loopnest::{
     access::{self, contraction_operands},
 };
 
-/// What the rows and vectors of a register tile share.
+/// Loads that the rows and vectors of a register tile share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     /// Rows share each loaded vector, and vectors each broadcast element.
