@@ -14,6 +14,7 @@ mod compare;
 mod compile;
 mod explain;
 mod failure;
+mod fmt;
 mod import;
 mod inspect;
 mod installing;
@@ -72,6 +73,7 @@ enum Command {
     Import(import::Import),
     Opt(opt::Opt),
     Check(check::Check),
+    Fmt(fmt::Fmt),
     Inspect(inspect::Inspect),
     Asm(asm::Asm),
     Bench(bench::Bench),
@@ -122,6 +124,7 @@ impl Command {
             Command::Run(c) => c.files(&mut files)?,
             Command::Compile(c) => c.files(&mut files)?,
             Command::Import(c) => c.files(&mut files),
+            Command::Fmt(c) => c.files(&mut files),
             Command::Opt(c) => c.files(&mut files)?,
             Command::Inspect(c) => c.files(&mut files),
             Command::Asm(c) => c.files(&mut files),
@@ -167,6 +170,7 @@ impl Command {
             Command::Import(c) => c.run(),
             Command::Opt(c) => c.run(),
             Command::Check(c) => c.run(color),
+            Command::Fmt(c) => c.run(),
             Command::Inspect(c) => c.run(),
             Command::Asm(c) => c.run(),
             Command::Bench(c) => c.run(),

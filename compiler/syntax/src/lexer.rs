@@ -207,6 +207,34 @@ pub(crate) enum Token {
     CaretAssign,
 }
 
+impl Token {
+    /// Returns true for an opening bracket.
+    pub(crate) fn opens(self) -> bool {
+        matches!(self, Token::LeftParen | Token::LeftBracket | Token::LeftBrace)
+    }
+
+    /// Returns true for a closing bracket.
+    pub(crate) fn closes(self) -> bool {
+        matches!(self, Token::RightParen | Token::RightBracket | Token::RightBrace)
+    }
+
+    /// Returns true if the token can be the last of an operand.
+    pub(crate) fn ends_operand(self) -> bool {
+        self.closes()
+            || matches!(
+                self,
+                Token::Name
+                    | Token::Int
+                    | Token::Float
+                    | Token::Str
+                    | Token::True
+                    | Token::False
+                    | Token::None
+                    | Token::Ellipsis
+            )
+    }
+}
+
 /// The reason why a piece of text is not a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LexError {

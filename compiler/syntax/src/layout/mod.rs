@@ -286,6 +286,11 @@ fn unreadable(error: LexError, text: &str, span: Span) -> Diagnostic {
     }
 }
 
+/// Column after blanks at the start of a line.
+pub(crate) fn columns(blanks: &str) -> u32 {
+    Indent::of(blanks).columns
+}
+
 /// The start of a text that may be very long.
 pub(crate) fn shorten(text: &str) -> String {
     const MAX_SHOWN: usize = 40;
