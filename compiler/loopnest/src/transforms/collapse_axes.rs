@@ -126,7 +126,7 @@ pub(super) fn pairs(stage: &Stage) -> Vec<AxisPair> {
 
 impl AxisPair {
     /// Returns true if every access has both axes in adjacent dimensions, or neither, and nothing else depends on them.
-    fn fits(&self, stage: &Stage) -> bool {
+    pub fn fits(&self, stage: &Stage) -> bool {
         self.fits_stores(stage) && stage.values().all(|value| self.is_expr(value))
     }
 

@@ -6,12 +6,16 @@ use crate::{
     access::{reduction_vector_axis, store_axis, vector_axis},
     contraction::contraction_columns,
     row_axes::{SharedAxis, StageAccesses, share_all_axes, unvectorized_axes},
+    transforms::collapse_axes::AxisPair,
 };
 use hammock_ir::tir::Buffer;
 use std::collections::BinaryHeap;
 
 /// Minimum reduction extent for a horizontal reduction.
 const MIN_LANE_EXTENT: i64 = 8;
+
+/// Maximum extent of a vectorized axis that fills few lanes.
+const MAX_SHORT_EXTENT: i64 = 8;
 
 /// Stages of a kernel with common row axes.
 pub struct Members {
@@ -59,6 +63,19 @@ impl Members {
             }
         }
         found
+    }
+
+    /// Returns true if all stages are vectorized along a short axis that collapses with the last row axis, which
+    /// [`collapse_axes`](crate::transforms::collapse_axes) does to stages that are not tiled.
+    pub fn lengthen_vectors(&self, parts: &[Part]) -> bool {
+        let Some(row) = self.axes.last() else { return false };
+        self.parts.iter().zip(&row.axes).all(|(part, row)| {
+            let Part::Stage(stage) = &parts[*part] else { return false };
+            vector_axis(stage).is_some_and(|lanes| {
+                let pair = AxisPair { outer: stage.axes[*row].clone(), inner: stage.axes[lanes].clone() };
+                pair.inner.extent.as_int().is_some_and(|extent| extent <= MAX_SHORT_EXTENT) && pair.fits(stage)
+            })
+        })
     }
 }
 

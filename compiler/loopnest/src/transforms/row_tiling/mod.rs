@@ -74,6 +74,9 @@ fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
             continue;
         }
         let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
+        if !machine.is_gpu() && members.lengthen_vectors(&kernel.parts) {
+            continue;
+        }
         let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own, machine);
         let rows = if machine.is_gpu() { rows.and_then(Rows::for_a_gpu) } else { rows };
         let Some(rows) = rows else { continue };

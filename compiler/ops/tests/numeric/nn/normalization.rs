@@ -80,6 +80,12 @@ fn softmax_along_any_axis() {
         let log = run1("nn.log_softmax", &[(&x).into()], attrs);
         assert_close(&log, &[3, 4, 5], 1e-5, |i| view(&x).at(i) - total(i).ln());
     }
+    // Stages that are vectorized along collapsed axes, with a tail.
+    let x = noise(&[3, 9, 7, 3], 4);
+    let total = |i: &[usize]| (0..9).map(|k| view(&x).at(&[i[0], k, i[2], i[3]]).exp()).sum::<f64>();
+    let attrs: Attrs = &[("axis", 1i64.into())];
+    let y = run1("nn.softmax", &[(&x).into()], attrs);
+    assert_close(&y, &[3, 9, 7, 3], 1e-6, |i| view(&x).at(i).exp() / total(i));
     let large = vector(&[1e30, 1e30, -1e30]);
     assert_eq!(elements(&run1("nn.softmax", &[large.into()], &[])), [0.5, 0.5, 0.0]);
 }
