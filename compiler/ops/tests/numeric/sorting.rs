@@ -150,9 +150,10 @@ fn selects_from_long_lines() {
     for line in [ascending.clone(), ascending.iter().rev().copied().collect(), vec![2.0; n as usize]] {
         for largest in [true, false] {
             check_top(&tensor(&[n], &line), k, 0, largest);
+            check_top(&tensor(&[n], &line), 50, 0, largest);
         }
     }
-    for (n, k) in [(1100i64, 65i64), (2000, 300), (1424, 100), (4096, 1000)] {
+    for (n, k) in [(1100i64, 65i64), (3000, 40), (3000, 41), (3000, 64), (2000, 300), (1424, 100), (4096, 1000)] {
         check_top(&rough(&[2, n], n as u64), k, 1, true);
         check_top(&rough(&[2, n], n as u64), k, 1, false);
     }

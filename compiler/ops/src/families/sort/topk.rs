@@ -8,7 +8,7 @@ use super::{
     Order, Sorted,
     best::Best,
     check_axis, index_dtype,
-    insertion::{Insertion, MAX_INSERTED},
+    insertion::{Insertion, MAX_INSERTED, MAX_INSERTED_OF_LONG_LINES},
     lanes::{self, LaneSelection},
     reservoir::{Reservoir, is_selective},
     to_line,
@@ -103,15 +103,22 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
+/// Returns true if insertion is faster than a reservoir. Dynamic lines are assumed to be short.
+fn inserts(length: &PrimExpr, k: i64) -> bool {
+    let is_long = length.as_int().is_some() && is_selective(length, k);
+    k <= if is_long { MAX_INSERTED_OF_LONG_LINES } else { MAX_INSERTED }
+}
+
 /// Selects the best elements by one pass over each line.
 fn select(b: &mut Builder, x: &Input, axis: usize, order: Order, k: i64, dtype: DType) -> Best {
     let mut lines = x.shape().to_vec();
     lines.remove(axis);
     let shape = [&lines[..], &[k.into()]].concat();
     let best = Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
-    b.block("topk", &lines, |line| match k {
-        ..=MAX_INSERTED => Insertion { x, axis, line, order, k, best: &best }.select(),
-        _ => Reservoir { x, axis, line, order, k, best: &best }.select(),
+    let inserts = inserts(&x.shape()[axis], k);
+    b.block("topk", &lines, |line| match inserts {
+        true => Insertion { x, axis, line, order, k, best: &best }.select(),
+        false => Reservoir { x, axis, line, order, k, best: &best }.select(),
     });
     best
 }
