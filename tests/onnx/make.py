@@ -1174,12 +1174,15 @@ def floats():
         add("Mean", ["short", "short", "short"], short)
         add("Sum", ["short", "short", "negative"], short)
         add("Det", ["square"], rounded(300 * 400 * 0.25))
+        add("Det", ["rolled"], rounded(-19))
     inputs = {
         "x": x, "logs": logs, "short": short, "wide": wide, "whole": whole, "quantized": quantized,
         "high": np.float32(2), "low": np.float32(1), "image": x[None], "row": x[0], "doubled": quantized * 2,
         "updates": np.float32([7, 7, nan]), "small": short / np.float16(1024), "positive": np.abs(short),
         "strip": short[None], "negative": -short, "infinite": np.float32([inf]),
         "square": np.float16([[300, 0, 0], [0, 400, 0], [0, 0, 0.25]]),
+        # A tridiagonal matrix of determinant n + 1, and an odd permutation of its rows.
+        "rolled": np.roll(2 * np.eye(18) - np.eye(18, k=1) - np.eye(18, k=-1), 1, 0).astype(np.float16),
     }
     weights = {
         "one": np.float32(1), "two": np.float32(2), "last": np.int64([1]), "first": np.int64([0]),

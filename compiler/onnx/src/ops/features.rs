@@ -21,6 +21,9 @@ fn determinant(n: &mut Node) -> Result {
     Ok(n.in_accumulator_dtype(x, gaussian_elimination)?.into())
 }
 
+/// Number of eliminated columns that are removed at once: steps between two removals share their kernels.
+const REMOVED_COLUMNS: i64 = 8;
+
 /// Determinant by Gaussian elimination with partial pivoting; pivoted rows are masked out instead of swapped.
 fn gaussian_elimination(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
     let sizes = n.dims(&x)?;
@@ -36,8 +39,13 @@ fn gaussian_elimination(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
     let mut remaining = n.call("full", [Operand::Shape(vec![batch.clone(), size.into()]), one.clone()])?;
     let mut determinant = n.call("full", [Operand::Shape(vec![batch.clone()]), one.clone()])?;
     let along_rows = |keep: bool| [("axis", vec![1i64].into()), ("keepdims", keep.into())];
+    let mut columns = size;
     for at in 0..size {
-        let at = node::scalar(at as f64, DType::INT64)?;
+        if at > 0 && at % REMOVED_COLUMNS == 0 {
+            x = n.strided_slice(x, 2, REMOVED_COLUMNS.into(), columns.into(), 1)?;
+            columns -= REMOVED_COLUMNS;
+        }
+        let at = node::scalar((at % REMOVED_COLUMNS) as f64, DType::INT64)?;
         let column = n.call_with("take", [x.clone(), at.clone()], &[("axis", 2i64.into())])?;
         let sizes = n.call("abs", [column.clone()])?;
         let is_remaining = n.with_scalar("greater", &remaining, 0.0)?;
@@ -68,7 +76,7 @@ fn gaussian_elimination(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
         let parts = n.call("divide", [column, by])?;
         let parts = n.call("multiply", [parts, remaining.clone()])?;
         let parts = n.reshape(parts, vec![batch.clone(), size.into(), 1i64.into()])?;
-        let row = n.reshape(row, vec![batch.clone(), 1i64.into(), size.into()])?;
+        let row = n.reshape(row, vec![batch.clone(), 1i64.into(), columns.into()])?;
         let gone = n.call("multiply", [parts, row])?;
         x = n.call("subtract", [x, gone])?;
     }
