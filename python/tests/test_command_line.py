@@ -37,7 +37,8 @@ def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
 
 
 def test_version_and_usage_name_the_program():
-    assert run("--version").stdout == f"hammock {hammock.__version__}\n"
+    assert run("-V").stdout == f"hammock {hammock.__version__}\n"
+    assert run("--version").stdout.startswith(f"hammock {hammock.__version__}\nLLVM ")
     wrong = run("no-such-command")
     assert wrong.returncode == 2 and wrong.stdout == ""
     assert (
@@ -100,5 +101,5 @@ def wait_for_cpu_time(command: subprocess.Popen) -> None:
 
 def test_the_script_calls_the_same_function():
     script = "import sys; from hammock.__main__ import main; sys.exit(main())"
-    result = subprocess.run([sys.executable, "-c", script, "--version"], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", script, "-V"], capture_output=True, text=True, timeout=60)
     assert result.stdout == f"hammock {hammock.__version__}\n"
