@@ -15,7 +15,7 @@ use crate::{
         compile_time::CompileTime,
         convolution::{Convolution, Tap, layout, permutation},
     },
-    rewrite::{self, Emitter, op_call},
+    rewrite::{self, Emitter, int_tuple, op_call},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -157,11 +157,8 @@ impl SumEmitter<'_> {
 
     /// Emits slices `begin..end` with a stride of the axes from `first` on.
     fn slice(&mut self, tensor: &Operand, first: usize, slices: &[[i64; 3]]) -> Result<Operand, Diagnostic> {
-        let list = |values: &mut dyn Iterator<Item = i64>| {
-            Operand::Tuple(values.map(|value| Operand::Prim(PrimExpr::int64(value))).collect())
-        };
-        let mut args = vec![tensor.clone(), list(&mut (first as i64..).take(slices.len()))];
-        args.extend((0..3).map(|part| list(&mut slices.iter().map(|slice| slice[part]))));
+        let mut args = vec![tensor.clone(), int_tuple((first as i64..).take(slices.len()))];
+        args.extend((0..3).map(|part| int_tuple(slices.iter().map(|slice| slice[part]))));
         self.op("strided_slice", args, [])
     }
 

@@ -14,13 +14,13 @@
 use crate::{
     Context, Pass,
     analysis::convolution::Convolution,
-    rewrite::editor::{self, Editor},
+    rewrite::{
+        editor::{self, Editor},
+        int_tuple,
+    },
 };
 use hammock_diagnostics::Diagnostic;
-use hammock_ir::{
-    Module, PrimExpr,
-    relax::{Operand, Value},
-};
+use hammock_ir::{Module, relax::Value};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -51,13 +51,12 @@ fn slice(e: &mut Editor, value: &Value) -> Option<Value> {
         return None;
     }
     let mut strides = c.strides.clone();
-    let list = |number: &dyn Fn(usize) -> Option<i64>| -> Option<Operand> {
-        let values = sliced.iter().map(|axis| Some(Operand::Prim(PrimExpr::int64(number(*axis)?))));
-        values.collect::<Option<_>>().map(Operand::Tuple)
-    };
-    let axes = list(&|axis| Some(c.data_layout.position(letters[axis + 2])? as i64))?;
-    let (begin, end, steps) = (list(&|_| Some(0))?, list(&|axis| c.size(axis))?, list(&|axis| Some(c.strides[axis]))?);
-    let data = e.emit("strided_slice", [c.data.clone(), axes, begin, end, steps], [])?;
+    let axes = sliced.iter().map(|axis| Some(c.data_layout.position(letters[axis + 2])? as i64));
+    let ends = sliced.iter().map(|axis| c.size(*axis));
+    let (axes, ends) = (axes.collect::<Option<Vec<_>>>()?, ends.collect::<Option<Vec<_>>>()?);
+    let (begins, steps) = (sliced.iter().map(|_| 0), sliced.iter().map(|axis| c.strides[*axis]));
+    let args = [c.data.clone(), int_tuple(axes), int_tuple(begins), int_tuple(ends), int_tuple(steps)];
+    let data = e.emit("strided_slice", args, [])?;
     sliced.iter().for_each(|axis| strides[*axis] = 1);
     let Value::Call(call) = value else { return None };
     let mut call = call.clone();

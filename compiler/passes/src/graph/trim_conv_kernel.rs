@@ -10,11 +10,14 @@
 use crate::{
     Context, Pass,
     analysis::convolution::Convolution,
-    rewrite::editor::{self, Editor},
+    rewrite::{
+        editor::{self, Editor},
+        int_tuple,
+    },
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
-    Module, PrimExpr,
+    Module,
     relax::{Operand, Value},
 };
 use hammock_ops::layout::Layout;
@@ -71,12 +74,9 @@ fn slice(e: &mut Editor, tensor: &Operand, layout: &Layout, primal: &str, slices
     if slices.is_empty() {
         return Some(tensor.clone());
     }
-    let list = |part: &dyn Fn(&Slice) -> Option<i64>| -> Option<Operand> {
-        let values = slices.iter().map(|slice| Some(Operand::Prim(PrimExpr::int64(part(slice)?))));
-        values.collect::<Option<_>>().map(Operand::Tuple)
-    };
     let letters: Vec<char> = primal.chars().collect();
-    let axes = list(&|(axis, ..)| Some(layout.position(letters[axis + 2])? as i64))?;
-    let (begin, end) = (list(&|(_, begin, _)| Some(*begin))?, list(&|(.., end)| Some(*end))?);
-    e.emit("strided_slice", [tensor.clone(), axes, begin, end], [])
+    let axes = slices.iter().map(|(axis, ..)| Some(layout.position(letters[axis + 2])? as i64));
+    let axes = int_tuple(axes.collect::<Option<Vec<_>>>()?);
+    let (begin, end) = (slices.iter().map(|(_, begin, _)| *begin), slices.iter().map(|(.., end)| *end));
+    e.emit("strided_slice", [tensor.clone(), axes, int_tuple(begin), int_tuple(end)], [])
 }

@@ -14,7 +14,7 @@ pub mod shared_functions;
 
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    AttrValue, Function as Global, Module, Name, Span, Type,
+    AttrValue, Function as Global, Module, Name, PrimExpr, Span, Type,
     relax::{Binding, Block, Body, Call, Function, InferError, OpTable, Operand, Value, Var},
 };
 use hammock_ops::{Table, lookup};
@@ -72,6 +72,11 @@ impl Emitter {
     pub fn block(self) -> Block {
         Block { dataflow: self.dataflow, bindings: self.bindings }
     }
+}
+
+/// A tuple of integers, such as axes or bounds of slices, as an operand.
+pub fn int_tuple(values: impl IntoIterator<Item = i64>) -> Operand {
+    Operand::Tuple(values.into_iter().map(|value| Operand::Prim(PrimExpr::int64(value))).collect())
 }
 
 /// Returns a call of an operator, with defaults for the other attributes.
