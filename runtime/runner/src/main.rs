@@ -10,7 +10,7 @@ mod no_unwinder;
 mod options;
 
 use hammock_runtime::{Library, library::seal::RUNNER_MARK};
-use hammock_tools::{CallFlags, CommandFiles, Session, ToolError, call_weights, print, report_fatal};
+use hammock_tools::{CommandFiles, Session, ToolError, call_weights, print, report_fatal};
 use options::{Request, Task};
 use std::{
     env,
@@ -68,7 +68,10 @@ fn serve(program: &str, library: Library, request: &Request) -> Result<String, T
 }
 
 fn call(library: Library, Request { call, output, bench, .. }: &Request) -> Result<String, ToolError> {
-    files(call, output.path()).check()?;
+    let mut files = CommandFiles::default();
+    call.files(&mut files);
+    output.path().iter().for_each(|path| files.writes("--output", path));
+    files.check()?;
     let session = Session::from_library(library, &call.run_options())?;
     let weights = call_weights(call, &session)?;
     let spec = call.spec(weights.as_ref());
@@ -76,13 +79,4 @@ fn call(library: Library, Request { call, output, bench, .. }: &Request) -> Resu
         Some(min_time) => session.bench(&spec, *min_time, output.json.is_some()),
         None => session.run(&spec, output, &mut |_| {}),
     }
-}
-
-/// The files that a call reads and writes.
-fn files(call: &CallFlags, output: Option<&Path>) -> CommandFiles {
-    let mut files = CommandFiles::default();
-    call.params.iter().for_each(|path| files.reads_weights("--params", path));
-    files.reads_arguments(&call.args);
-    output.iter().for_each(|path| files.writes("--output", path));
-    files
 }

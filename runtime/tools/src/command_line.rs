@@ -138,8 +138,7 @@ fn check(command: &Command) -> Result<(), InputError> {
 fn files(model: &Path, call: &CallFlags, profile: &ProfileFlags) -> CommandFiles {
     let mut files = CommandFiles::default();
     files.reads_model("FILE", model);
-    call.params.iter().for_each(|path| files.reads_weights("--params", path));
-    files.reads_arguments(&call.args);
+    call.files(&mut files);
     profile.files(&mut files);
     files
 }

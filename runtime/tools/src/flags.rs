@@ -1,6 +1,9 @@
 //! Flags that the command line and `hammock-run` share.
 
-use crate::{arguments::CallSpec, error::InputError, inspect::View, limits::LimitFlags, weights::Weights};
+use crate::{
+    arguments::CallSpec, command_files::CommandFiles, error::InputError, inspect::View, limits::LimitFlags,
+    weights::Weights,
+};
 use clap::{Args, ValueEnum};
 use hammock_runtime::{Device, vm::Options};
 use std::{
@@ -69,6 +72,12 @@ impl CallFlags {
     /// If the file cannot be read or is damaged.
     pub fn weights(&self) -> Result<Option<Weights>, InputError> {
         self.params.as_deref().map(Weights::open).transpose()
+    }
+
+    /// The files that a call reads.
+    pub fn files(&self, files: &mut CommandFiles) {
+        self.params.iter().for_each(|path| files.reads_weights("--params", path));
+        files.reads_arguments(&self.args);
     }
 
     /// The call.
