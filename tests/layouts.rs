@@ -410,22 +410,7 @@ fn convolutions_without_padding_compute_the_same() {
         ("conv1d", &[2, 3, 10], &[4, 3, 3], "padding=(3, 30), dilation=15, strides=4"),
         ("conv3d", &[1, 2, 4, 5, 6], &[3, 2, 3, 3, 2], "padding=(4, 2, 1, 4, 0, 9), dilation=(4, 2, 7)"),
     ] {
-        let list = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-        let (dims, kernel, count) = (list(&shape[1..]), list(weights), weights.iter().product::<i64>());
-        let text = format!(
-            r#"
-n = TypeVar("n")
-@I.ir_module
-class Module:
-    @R.function
-    def main(x: R.Tensor((n, {dims}), "float32")):
-        with R.dataflow():
-            w = R.reshape(R.sin(R.arange(0, {count}, 1, dtype="float32")), R.shape([{kernel}]))
-            y = R.nn.relu(R.nn.{op}(x, w, {more}))
-            R.output(y)
-        return y
-"#
-        );
+        let text = convolution_text(shape, weights, &format!("R.nn.relu(R.nn.{op}(x, w, {more}))"));
         let args = [tensor(&mut Random(fastrand::Rng::with_seed(7)), shape)];
         let run = |passes: &str| run(&text, passes, &args).unwrap_or_else(|e| panic!("{passes} {text}{e}"));
         let direct = run("");
@@ -438,6 +423,26 @@ class Module:
             assert!(error < 1e-6, "{error} {passes} {text}");
         }
     }
+}
+
+/// A function of `x`, of this shape but a dynamic batch, and constant weights `w`, that returns a value.
+fn convolution_text(shape: &[i64], weights: &[i64], value: &str) -> String {
+    let list = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let (dims, kernel, count) = (list(&shape[1..]), list(weights), weights.iter().product::<i64>());
+    format!(
+        r#"
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, {dims}), "float32")):
+        with R.dataflow():
+            w = R.reshape(R.sin(R.arange(0, {count}, 1, dtype="float32")), R.shape([{kernel}]))
+            y = {value}
+            R.output(y)
+        return y
+"#
+    )
 }
 
 /// Convolutions that become others with the same summands: reversed kernels along one to three axes, asymmetric padding,
@@ -478,22 +483,7 @@ fn rewritten_convolutions_compute_exactly_the_same() {
         ),
         ("SliceStridedConv", "conv3d", &[2, 3, 5, 4, 7], &[8, 3, 1, 2, 1], "strides=(2, 1, 2), padding=(0, 1, 0)"),
     ] {
-        let list = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-        let (dims, kernel, count) = (list(&shape[1..]), list(weights), weights.iter().product::<i64>());
-        let text = format!(
-            r#"
-n = TypeVar("n")
-@I.ir_module
-class Module:
-    @R.function
-    def main(x: R.Tensor((n, {dims}), "float32")):
-        with R.dataflow():
-            w = R.reshape(R.sin(R.arange(0, {count}, 1, dtype="float32")), R.shape([{kernel}]))
-            y = R.nn.{op}(x, w, {more})
-            R.output(y)
-        return y
-"#
-        );
+        let text = convolution_text(shape, weights, &format!("R.nn.{op}(x, w, {more})"));
         let args = [tensor(&mut Random(fastrand::Rng::with_seed(7)), shape)];
         let run = |passes: &str| {
             let passes = Pipeline::parse(passes).unwrap_or_else(|e| panic!("{}", e.message));
