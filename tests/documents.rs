@@ -1,33 +1,16 @@
 //! Runs every command in the documents: those of README.md and the book (`docs/`), from top to bottom in one shell in a
 //! fresh clone, and the examples of every `--help`, in folders with the files that they mention.
 
+#[allow(dead_code)]
+mod support;
+
 // Forces the C library to be built.
 use hammock as _;
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::LazyLock,
 };
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Returns the folder with both programs.
-fn programs() -> &'static Path {
-    static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(build_programs);
-    &PROGRAMS
-}
-
-fn build_programs() -> PathBuf {
-    let programs = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap().to_owned();
-    // A program of another crate, which cargo may not have built for these tests.
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "--workspace", "--bin", "hammock-run", "--bin", "hammock-runner"]).current_dir(root());
-    build.args(programs.ends_with("release").then_some("--release"));
-    assert!(build.status().unwrap().success());
-    programs
-}
+use support::{programs, root};
 
 /// Runs a command in a shell, with the programs on the path.
 fn shell(script: &str, folder: &Path) -> Output {

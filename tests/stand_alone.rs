@@ -1,32 +1,22 @@
 //! Stand-alone programs: a model with its runtime in one file (`compile --emit exe`).
 #![cfg(feature = "llvm")]
 
+#[allow(dead_code)]
+mod support;
+
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::LazyLock,
 };
+use support::{programs, root};
 
 const IMAGES: &str = "@ir-examples/digits/test.npz#images";
 
 /// The runner of this build, which is linked dynamically; `runtime/runner/build.sh` builds the one to ship.
-fn runner() -> &'static Path {
-    static RUNNER: LazyLock<PathBuf> = LazyLock::new(|| {
-        let folder = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap();
-        // A program of another crate, which cargo may not have built for these tests.
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "-q", "--workspace", "--bin", "hammock-runner"]).current_dir(root());
-        build.args(folder.ends_with("release").then_some("--release"));
-        assert!(build.status().unwrap().success());
-        folder.join("hammock-runner")
-    });
-    &RUNNER
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+fn runner() -> PathBuf {
+    programs().join("hammock-runner")
 }
 
 fn run(program: &Path, args: &[&str]) -> Output {
@@ -155,7 +145,8 @@ fn only_runners_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let program = digits(folder.path(), &[]);
     let output = folder.path().join("other");
-    let (own, runner) = (program.to_str().unwrap(), runner().to_str().unwrap());
+    let runner = runner();
+    let (own, runner) = (program.to_str().unwrap(), runner.to_str().unwrap());
     for (flags, status, expected) in [
         (&["--runner", own][..], 1, "is not a runner of this version"),
         (&["--runner", "README.md"], 1, "README.md is not a runner"),

@@ -1,13 +1,28 @@
 //! Test support: runs the command line in a folder, and compares its output with snapshots.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output},
+    sync::LazyLock,
 };
 
 /// Returns the root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns the folder with `hammock` and the programs of other crates.
+pub fn programs() -> &'static Path {
+    static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(|| {
+        let programs = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap().to_owned();
+        // Cargo may not have built those for these tests.
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "-q", "--workspace", "--bin", "hammock-run", "--bin", "hammock-runner"]);
+        build.args(programs.ends_with("release").then_some("--release"));
+        assert!(build.current_dir(root()).status().unwrap().success());
+        programs
+    });
+    &PROGRAMS
 }
 
 /// Runs `hammock` in a folder.
