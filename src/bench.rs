@@ -5,10 +5,10 @@ use crate::{
     output::write_file,
     progress::Stages,
     roofline::{Peak, Roofline},
-    run::Program,
+    run::{Adapt, Program},
 };
 use clap::Args;
-use hammock_compiler::{Build, Failure};
+use hammock_compiler::{Build, Dump, Failure, Flops};
 use hammock_tools::{BenchFlags, CallSpec, CommandFiles, Content, ProfileFlags};
 use std::path::PathBuf;
 
@@ -66,22 +66,12 @@ impl Bench {
     fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
         let least = self.bench.min_time().map_err(input_failure)?;
         self.program.refuse_without_text(&[("--kernel", self.kernel.is_some()), ("--roofline", self.roofline)])?;
-        let (mut work, mut random) = (Vec::new(), Vec::new());
         let sizes = sizes(&self.program.call.args);
         let call = Some(&self.program.call).filter(|_| self.kernel.is_none());
-        let mut adapt = |build: &mut Build| {
-            if self.roofline {
-                work = build.flops()?;
-            }
-            if let Some(kernel) = &self.kernel {
-                let kept = build.keep_kernel(kernel)?;
-                if let Some(sizes) = &sizes {
-                    random = kept.arguments(sizes)?;
-                }
-            }
-            Ok(())
-        };
-        let (session, places) = self.program.open_adapted(call, &mut adapt, stages)?;
+        let mut measured =
+            Measured { roofline: self.roofline, kernel: self.kernel.as_deref(), sizes, ..Measured::default() };
+        let (session, places) = self.program.open_adapted(call, &mut measured, stages)?;
+        let Measured { work, random, .. } = measured;
         let weights = self.program.weights(&session, stages)?;
         let spec = self.program.call.spec(weights.as_ref());
         let spec = if random.is_empty() { spec } else { CallSpec { func: "main", args: &random, weights: None } };
@@ -100,8 +90,35 @@ impl Bench {
     }
 }
 
+/// The kernels to measure.
+#[derive(Default)]
+struct Measured<'a> {
+    roofline: bool,
+    /// Name of the only kernel to measure, and the sizes of its random arguments, unless there are others.
+    kernel: Option<&'a str>,
+    sizes: Option<Vec<(&'a str, i64)>>,
+    /// Operations of each kernel.
+    work: Vec<(String, Option<Flops>)>,
+    random: Vec<String>,
+}
+
+impl Adapt for Measured<'_> {
+    fn lowered(&mut self, build: &mut Build, _: &mut Dump) -> Result<(), Failure> {
+        if self.roofline {
+            self.work = build.flops()?;
+        }
+        if let Some(kernel) = self.kernel {
+            let kept = build.keep_kernel(kernel)?;
+            if let Some(sizes) = &self.sizes {
+                self.random = kept.arguments(sizes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The sizes that arguments give by name; `None` if there is an argument of another kind.
-fn sizes(args: &[String]) -> Option<Vec<(&str, i64)>> {
+pub fn sizes(args: &[String]) -> Option<Vec<(&str, i64)>> {
     args.iter().map(|text| size(text)).collect()
 }
 

@@ -22,9 +22,10 @@ mod memory_plan;
 mod module;
 mod opt;
 mod output;
-mod plot;
+mod pictures;
 mod progress;
 mod quantize;
+mod report;
 mod roofline;
 mod run;
 mod runner;
@@ -77,6 +78,7 @@ enum Command {
     Inspect(inspect::Inspect),
     Asm(asm::Asm),
     Bench(bench::Bench),
+    Report(report::Report),
     Ops(tables::Ops),
     Passes(tables::Passes),
     Builtins(tables::Builtins),
@@ -129,6 +131,7 @@ impl Command {
             Command::Inspect(c) => c.files(&mut files),
             Command::Asm(c) => c.files(&mut files),
             Command::Bench(c) => c.files(&mut files)?,
+            Command::Report(c) => c.files(&mut files)?,
             Command::ManPages(c) => c.files(Cli::command(), &mut files),
             // These write no files.
             Command::Check(_)
@@ -174,6 +177,7 @@ impl Command {
             Command::Inspect(c) => c.run(),
             Command::Asm(c) => c.run(),
             Command::Bench(c) => c.run(),
+            Command::Report(c) => c.run(),
             Command::Ops(c) => c.run(),
             Command::Passes(c) => c.run(),
             Command::Builtins(c) => c.run(),

@@ -4,7 +4,10 @@
 //! memory a call keeps; the curve below says how much is in use. A storage of symbolic size has a row of fixed height, with
 //! dashed lines, and is not part of the curve.
 
-use crate::plot::{bytes_text, escaped, linear_ticks};
+use crate::pictures::{
+    COLORS, document,
+    plot::{bytes_text, escaped, linear_ticks},
+};
 use hammock_compiler::Temporaries;
 use hammock_diagnostics::count;
 use hammock_ir::{Name, PrimExpr, print::dim_text};
@@ -24,7 +27,6 @@ const CURVE: f64 = 80.0;
 const GAP: f64 = 28.0;
 /// Height of a storage that has room for a label.
 const LABEL_HEIGHT: f64 = 12.0;
-const COLORS: [&str; 6] = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948"];
 
 /// Notes what kernels take for themselves.
 pub fn add_temporaries(plans: &mut IndexMap<Name, MemoryPlan>, temporaries: &Temporaries) {
@@ -69,11 +71,7 @@ pub fn svg_of(plans: &IndexMap<Name, MemoryPlan>) -> String {
     for (name, plan) in allocating(plans) {
         y = draw(&mut body, name, plan, y);
     }
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{0}\" viewBox=\"0 0 {WIDTH} {0}\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n",
-        y + GAP
-    )
+    document(WIDTH, y + GAP, &body)
 }
 
 /// Draws a function from `y` on; returns where the next may begin.
@@ -93,7 +91,7 @@ fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
         let size = escaped(&size_text(&storage.bytes));
         let _ = writeln!(
             out,
-            "<rect x=\"{x:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"#eee\" stroke=\"#999\"{dashed}>\
+            "<rect x=\"{x:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" class=\"panel\"{dashed}>\
              <title>storage of {size}</title></rect>"
         );
         if height >= LABEL_HEIGHT {
@@ -103,13 +101,13 @@ fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
         top += height + 2.0;
     }
     for (number, buffer) in plan.buffers.iter().enumerate() {
-        draw_buffer(out, buffer, tops[buffer.storage], &scale, COLORS[number % COLORS.len()]);
+        draw_buffer(out, buffer, tops[buffer.storage], &scale, number % COLORS);
     }
     for PlannedKernel { step, name, temporaries } in taking(plan) {
         let ((x, width), height) = (scale.span((*step, *step)), *temporaries as f64 * scale.byte);
         let _ = writeln!(
             out,
-            "<rect x=\"{x:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"#e15759\">\
+            "<rect x=\"{x:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" class=\"hot\">\
              <title>temporaries of {}: {temporaries} bytes, step {step}</title></rect>",
             escaped(name)
         );
@@ -167,7 +165,7 @@ fn draw_steps(out: &mut String, steps: usize, (top, bottom): (f64, f64), scale: 
         let x = LEFT + tick * scale.step;
         let _ = writeln!(
             out,
-            "<path d=\"M{x:.2} {top:.2}V{:.2}\" stroke=\"#000\" stroke-opacity=\"0.12\"/>\
+            "<path d=\"M{x:.2} {top:.2}V{:.2}\" class=\"grid\"/>\
              <text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{tick}</text>",
             bottom + 3.0,
             bottom + 14.0,
@@ -176,7 +174,7 @@ fn draw_steps(out: &mut String, steps: usize, (top, bottom): (f64, f64), scale: 
     let _ = writeln!(out, "<text x=\"{}\" y=\"{:.2}\" text-anchor=\"end\">step</text>", LEFT - 12.0, bottom + 14.0);
 }
 
-fn draw_buffer(out: &mut String, buffer: &PlannedBuffer, top: f64, scale: &Scale, color: &str) {
+fn draw_buffer(out: &mut String, buffer: &PlannedBuffer, top: f64, scale: &Scale, color: usize) {
     let (x, width) = scale.span(buffer.live);
     let (y, height) = match buffer.bytes.as_int() {
         Some(bytes) => (top + buffer.offset as f64 * scale.byte, (bytes as f64 * scale.byte).max(0.5)),
@@ -193,13 +191,12 @@ fn draw_buffer(out: &mut String, buffer: &PlannedBuffer, top: f64, scale: &Scale
     );
     let _ = write!(
         out,
-        "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"{color}\" fill-opacity=\"0.8\" \
-         stroke=\"white\" stroke-width=\"0.5\"><title>{}</title></rect>",
+        "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" class=\"c{color}\"><title>{}</title></rect>",
         escaped(&title)
     );
     let label = buffer.filled_by.as_ref().unwrap_or(&buffer.name);
     if height > 12.0 && width > 7.0 * label.len() as f64 {
-        let _ = write!(out, "<text x=\"{:.2}\" y=\"{:.2}\">{}</text>", x + 3.0, y + 11.0, escaped(label));
+        let _ = write!(out, "<text x=\"{:.2}\" y=\"{:.2}\" class=\"on\">{}</text>", x + 3.0, y + 11.0, escaped(label));
     }
     out.push('\n');
 }
@@ -212,11 +209,7 @@ fn draw_curve(out: &mut String, in_use: &[u64], peak: u64, y: f64, scale: &Scale
         let height = y + CURVE - *bytes as f64 / peak.max(1) as f64 * CURVE;
         let _ = write!(path, "L{x:.2} {height:.2}H{:.2}", x + width);
     }
-    let _ = writeln!(
-        out,
-        "<path d=\"{path}V{:.2}Z\" fill=\"#4e79a7\" fill-opacity=\"0.3\" stroke=\"#4e79a7\"/>",
-        y + CURVE
-    );
+    let _ = writeln!(out, "<path d=\"{path}V{:.2}Z\" class=\"area\"/>", y + CURVE);
     left_label(out, &bytes_text(peak), y + 4.0);
     left_label(out, "in use", y + CURVE / 2.0);
     left_label(out, "0 B", y + CURVE);

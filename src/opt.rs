@@ -6,6 +6,7 @@ use crate::{
     memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
     output::{colored, expect_weights, not_stdout, say, write_file},
+    pictures::graph::{fused_graphs, svg},
     progress::Messages,
     quantize::QuantizeFlags,
     target_flags::TargetFlags,
@@ -42,6 +43,7 @@ Examples:
   hammock opt model.py --print-after changed --time-passes > /dev/null      what the passes that compile it do to a module
   hammock opt model.py --passes Normalize,LegalizeOps --bisect 'grep -q R.matmul'    the first pass after which this fails
   hammock opt model.py --memory-plan-out plan.svg       what memory is used when
+  hammock opt model.onnx --graph graph.svg              operators, and the kernels that they are fused to
   hammock opt model.py --print-plans                    which loops compute each kernel, and how near to the limit
   hammock opt model.py --plan plan.txt                  the same after changes by hand
   hammock opt model.py --emit flat                      the kernels as flat code with vectors (or `tir`, `plan`)
@@ -67,6 +69,10 @@ pub struct Opt {
     /// Draw the memory plan of each function (SVG), after the given passes or, without any, as `hammock compile` plans it
     #[arg(long, alias = "memory-plan", value_name = "FILE", conflicts_with = "same_as")]
     memory_plan_out: Option<PathBuf>,
+    /// Draw the graph of each function (SVG): operators, and the kernels that they are fused to, after the given passes or,
+    /// without any, as `hammock compile` fuses them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["same_as", "bisect"])]
+    graph: Option<PathBuf>,
     /// Print only the plan of each kernel, after the given passes or, without any, as `hammock compile` makes it (see
     /// `hammock rules`)
     #[arg(long, group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
@@ -189,6 +195,7 @@ impl Opt {
         self.tune_file.iter().for_each(|path| files.reads("--tune-file", path));
         self.params_out.iter().for_each(|path| files.writes("--params-out", path));
         self.memory_plan_out.iter().for_each(|path| files.writes("--memory-plan-out", path));
+        self.graph.iter().for_each(|path| files.writes("--graph", path));
         let pipeline = self.pipeline()?;
         reads_pipeline(files, self.passes.as_deref().unwrap_or_default(), &pipeline);
         self.watch.files(files, &pipeline);
@@ -199,6 +206,7 @@ impl Opt {
     pub fn run(self) -> Result<(), Failure> {
         let pipeline = self.pipeline()?;
         let mut dump = self.watch.observer(&pipeline, true)?;
+        dump.keep_groups = self.graph.is_some();
         if pipeline.steps.is_empty() {
             refuse(&self.watch.given(), "no pass runs; `--passes` says which do")?;
         }
@@ -221,7 +229,7 @@ impl Opt {
         let is_lowered = !pipeline.steps.is_empty();
         let of_kernels = self.print_plans || self.emit.is_some() || self.plan.is_some() || self.tune_file.is_some();
         let prints_stages = self.watch.print_after.iter().any(|name| is_transform(name));
-        if of_kernels || prints_stages || self.memory_plan_out.is_some() {
+        if of_kernels || prints_stages || self.memory_plan_out.is_some() || self.graph.is_some() {
             let mut lowered = if is_lowered { None } else { Some(self.lowered(&build, &mut dump, &mut of_lowered)?) };
             let lowered = lowered.as_mut().unwrap_or(&mut build);
             if let Some(path) = &self.memory_plan_out {
@@ -230,6 +238,11 @@ impl Opt {
                 let mut plans = if memory.is_empty() { MemoryPlan::all(&lowered.model().module) } else { memory };
                 add_temporaries(&mut plans, &lowered.temporaries()?);
                 self.write_plan(path, &plans)?;
+            }
+            if let Some(path) = &self.graph {
+                not_stdout("--graph", path)?;
+                let drawing = svg(&fused_graphs(lowered, &dump), &|_| None);
+                write_file(path, Content::Text, |out| out.write_all(drawing.as_bytes()))?;
             }
             self.print_transforms(lowered)?;
             if of_kernels {

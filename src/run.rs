@@ -11,7 +11,7 @@ use crate::{
     unused_flags::refuse,
 };
 use clap::Args;
-use hammock_compiler::{Build, Emit, ExecMode, Failure, Model, Options, Progress};
+use hammock_compiler::{Artifact, Build, Dump, Emit, ExecMode, Failure, Model, Options, Progress};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{Module, Name, Span};
 use hammock_tools::{
@@ -43,8 +43,26 @@ pub struct Run {
     profile: ProfileFlags,
 }
 
-/// Changes or examines a module that passes have lowered, before it is compiled.
-pub type Adapt<'a> = &'a mut dyn FnMut(&mut Build) -> Result<(), Failure>;
+/// Changes or examines a module on its way from passes to an executable. `()` does nothing.
+pub trait Adapt {
+    /// Returns true if the modules are needed in which fused groups are functions: [`Dump::groups`].
+    fn keeps_groups(&self) -> bool {
+        false
+    }
+
+    /// Called when passes have lowered the module, before it is compiled.
+    ///
+    /// # Errors
+    /// If the module is not what the command needs.
+    fn lowered(&mut self, _build: &mut Build, _dump: &mut Dump) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Called when it is compiled.
+    fn compiled(&mut self, _build: &Build, _artifact: &Artifact) {}
+}
+
+impl Adapt for () {}
 
 /// Flags that name a program and a call.
 #[derive(Args)]
@@ -69,6 +87,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// The file.
+    pub fn name(&self) -> &str {
+        &self.file
+    }
+
     /// Begins with the command.
     pub fn stages(&self) -> Stages {
         self.stages.start(self.code.tune.tune.is_none())
@@ -99,15 +122,14 @@ impl Program {
 
     /// Opens the executable, or compiles the text in memory.
     pub fn open(&self, stages: &mut Stages) -> Result<(Session, ParamSpans), Failure> {
-        self.open_adapted(Some(&self.call), &mut |_| Ok(()), stages)
+        self.open_adapted(Some(&self.call), &mut (), stages)
     }
 
-    /// Opens the executable, or compiles the text in memory, for a call if that is known before; `adapt` gets the lowered
-    /// module.
+    /// Opens the executable, or compiles the text in memory, for a call if that is known before.
     pub fn open_adapted(
         &self,
         call: Option<&CallFlags>,
-        adapt: Adapt,
+        adapt: &mut dyn Adapt,
         stages: &mut Stages,
     ) -> Result<(Session, ParamSpans), Failure> {
         let opened = self.compiling(|| self.opened(call, adapt, stages))?;
@@ -118,7 +140,7 @@ impl Program {
     fn opened(
         &self,
         call: Option<&CallFlags>,
-        adapt: Adapt,
+        adapt: &mut dyn Adapt,
         stages: &mut Stages,
     ) -> Result<(Session, ParamSpans), Failure> {
         if is_executable(&self.file) {
@@ -200,20 +222,28 @@ impl Program {
     }
 
     /// Compiles a model in memory.
-    fn session(&self, model: Model, options: Options, adapt: Adapt, stages: &mut Stages) -> Result<Session, Failure> {
+    fn session(
+        &self,
+        model: Model,
+        options: Options,
+        adapt: &mut dyn Adapt,
+        stages: &mut Stages,
+    ) -> Result<Session, Failure> {
         let (run, passes) = (self.call.run_options(), options.pipeline());
         let mut dump = self.watch.observer(&passes, false)?;
+        dump.keep_groups = adapt.keeps_groups();
         let is_interpreted = options.exec_mode == ExecMode::Reference;
         let mut build = Build::new(model, options, stages);
         build.lower(&passes, &mut dump)?;
         self.watch.report(&dump.times)?;
-        adapt(&mut build)?;
+        adapt.lowered(&mut build, &mut dump)?;
         if is_interpreted {
             return build.interpret(&run);
         }
         self.code.tune.tune(&mut build, Emit::Lib)?;
         let artifact = build.compile(Emit::Lib)?;
         self.code.report(&artifact)?;
+        adapt.compiled(&build, &artifact);
         build.begin("loading")?;
         artifact.load(&run).map_err(tool_failure)
     }
@@ -229,7 +259,7 @@ impl Program {
         let mut result = |module: &Module, exec_mode: &ExecMode, level: u8| {
             let options = Options { level, exec_mode: exec_mode.clone(), ..options.clone() };
             let model = Model { module: module.clone(), ..model.clone() };
-            let session = self.compiling(|| self.session(model, options, &mut |_| Ok(()), stages))?;
+            let session = self.compiling(|| self.session(model, options, &mut (), stages))?;
             let spec = self.call.spec(weights.as_ref());
             let args = session.arguments(&spec).map_err(input_failure)?;
             session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))

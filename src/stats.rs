@@ -64,6 +64,17 @@ impl Stats {
         self.functions.iter().map(|function| function.instructions).sum()
     }
 
+    /// Bytes of constants.
+    pub fn constant_bytes(&self) -> usize {
+        self.constant_bytes
+    }
+
+    /// Of each function its name, instructions, storages, planned bytes, and bytes in use at once.
+    pub fn rows(&self) -> Vec<(&str, usize, usize, u64, u64)> {
+        let functions = self.functions.iter();
+        functions.map(|f| (&*f.name, f.instructions, f.storages, f.planned_bytes, f.peak_bytes)).collect()
+    }
+
     fn peak_bytes(&self) -> u64 {
         self.functions.iter().map(|function| function.peak_bytes).max().unwrap_or(0)
     }

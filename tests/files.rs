@@ -100,6 +100,8 @@ fn outputs_are_neither_inputs_nor_other_outputs() {
         (&with(&["--output", "o", "--profile", "--profile-output", "o"]), "--profile-output", "--output"),
         (&["run", "m.so", "--arg", "zeros", "--output", "ext.safetensors"], "--output", "m.so"),
         (&["bench", "m.py", "--roofline", "--roofline-svg", "m.py"], "--roofline-svg", "FILE"),
+        (&["opt", "m.py", "--graph", "m.py"], "--graph", "FILE"),
+        (&["report", "m.py", "-o", "m.py"], "--output", "FILE"),
         (&["inspect", "m.so", "--listing", "--params-out", "m.so"], "--params-out", "FILE"),
         (&["inspect", "m.so", "--listing", "--params-out", "ext.safetensors"], "--params-out", "m.so"),
         (&["asm", "list.txt", "-o", "list.txt"], "-o", "FILE"),

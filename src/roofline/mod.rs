@@ -33,6 +33,24 @@ struct Kernel {
 pub struct Roofline {
     peak: Peak,
     kernels: Vec<Kernel>,
+    /// Number of measured calls of the function.
+    runs: u64,
+}
+
+/// A kernel next to the machine's peak.
+pub struct Row<'a> {
+    pub name: &'a str,
+    /// Calls of the kernel in a call of the function.
+    pub calls: f64,
+    /// Minimum time of a call in seconds.
+    pub time: f64,
+    /// Operations in a second, where they are known.
+    pub flops: Option<f64>,
+    /// Bytes of its tensors in a second.
+    pub bytes: f64,
+    /// Lower bound of its time over its time, and what the bound is: arithmetic or memory.
+    pub share: f64,
+    pub limit: &'static str,
 }
 
 impl Roofline {
@@ -57,9 +75,9 @@ impl Roofline {
         let profiler = Profiler::new();
         session.vm().set_instrument(Some(profiler.clone()));
         let start = Instant::now();
-        let mut result = call();
+        let (mut result, mut runs) = (call(), 1);
         while result.is_ok() && start.elapsed() < min_time {
-            result = call();
+            (result, runs) = (call(), runs + 1);
         }
         session.vm().set_instrument(None);
         result?;
@@ -71,7 +89,7 @@ impl Roofline {
             bytes: row.bytes as f64 / row.count.max(1) as f64,
             name: row.name,
         };
-        Ok(Roofline { peak, kernels: rows.map(kernel).collect() })
+        Ok(Roofline { peak, kernels: rows.map(kernel).collect(), runs })
     }
 
     /// The kernel's share of the peak, and whether arithmetic or memory limits it.
@@ -80,6 +98,24 @@ impl Roofline {
             (kernel.flops.unwrap_or(0.0) / self.peak.flops, kernel.bytes / self.peak.bytes(kernel.bytes));
         let (bound, limit) = if arithmetic > memory { (arithmetic, "arithmetic") } else { (memory, "memory") };
         (bound / kernel.time, limit)
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.peak.threads
+    }
+
+    /// The kernels, those first that take the longest in a call of the function.
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let row = |kernel| {
+            let (share, limit) = self.share(kernel);
+            let Kernel { name, calls, time, flops, bytes } = kernel;
+            let calls = *calls as f64 / self.runs as f64;
+            Row { name, calls, time: *time, flops: flops.map(|flops| flops / time), bytes: bytes / time, share, limit }
+        };
+        let mut rows: Vec<Row> = self.kernels.iter().map(row).collect();
+        rows.sort_by(|a, b| (b.calls * b.time).total_cmp(&(a.calls * a.time)));
+        rows
     }
 
     /// For people.

@@ -2,7 +2,10 @@
 //! both logarithmic.
 
 use super::{Kernel, Roofline};
-use crate::plot::{escaped, log_ticks, shortened};
+use crate::pictures::{
+    document,
+    plot::{escaped, log_ticks, shortened},
+};
 use std::fmt::Write;
 
 const LEFT: f64 = 70.0;
@@ -44,12 +47,12 @@ impl Frame {
     /// Ticks at powers of ten with their grid lines, and what the axes show.
     fn axes(&self) -> String {
         let (bottom, right) = (TOP + HEIGHT, LEFT + WIDTH);
-        let mut out = format!("<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#999\"/>\n");
+        let mut out = format!("<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" class=\"line\"/>\n");
         for tick in log_ticks(self.intensity.0.exp2(), self.intensity.1.exp2()) {
             let x = self.x(tick);
             let _ = writeln!(
                 out,
-                "<path d=\"M{x:.2} {TOP}V{bottom}\" stroke=\"#eee\"/>\
+                "<path d=\"M{x:.2} {TOP}V{bottom}\" class=\"grid\"/>\
                  <text x=\"{x:.2}\" y=\"{}\" text-anchor=\"middle\">{tick}</text>",
                 bottom + 15.0
             );
@@ -58,7 +61,7 @@ impl Frame {
             let y = self.y(tick);
             let _ = writeln!(
                 out,
-                "<path d=\"M{LEFT} {y:.2}H{right}\" stroke=\"#eee\"/>\
+                "<path d=\"M{LEFT} {y:.2}H{right}\" class=\"grid\"/>\
                  <text x=\"{}\" y=\"{:.2}\" text-anchor=\"end\">{}</text>",
                 LEFT - 5.0,
                 y + 4.0,
@@ -92,39 +95,52 @@ pub fn svg(roofline: &Roofline) -> String {
         let point =
             |intensity: &f64| format!("{:.2} {:.2}", frame.x(*intensity), frame.y((intensity * bytes).min(peak.flops)));
         let path = points.iter().map(point).collect::<Vec<_>>().join("L");
-        let _ = writeln!(body, "<path d=\"M{path}\" fill=\"none\" stroke=\"#e15759\" stroke-dasharray=\"{dashes}\"/>");
+        let _ = writeln!(body, "<path d=\"M{path}\" class=\"limit\" stroke-dasharray=\"{dashes}\"/>");
     }
-    for (kernel, flops) in drawn(roofline) {
-        body += &mark(roofline, &frame, kernel, flops);
+    let mut kernels: Vec<(&Kernel, f64)> = drawn(roofline).collect();
+    kernels.sort_by(|(a, _), (b, _)| (b.calls as f64 * b.time).total_cmp(&(a.calls as f64 * a.time)));
+    let mut labels = Vec::new();
+    for (kernel, flops) in kernels {
+        body += &mark(roofline, &frame, kernel, flops, &mut labels);
     }
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"505\" viewBox=\"0 0 800 505\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{LEFT}\" y=\"16\">Roofs, measured on {} threads: {:.1} GFLOP/s of float32; {:.1} GB/s from memory \
-         (solid), {:.1} GB/s from the cache (dashed)</text>\n{}{body}</svg>\n",
+    let heading = format!(
+        "<text x=\"{LEFT}\" y=\"16\">Roofs, measured on {} threads: {:.1} GFLOP/s of float32; {:.1} GB/s from memory \
+         (solid), {:.1} GB/s from the cache (dashed)</text>\n",
         peak.threads,
         peak.flops / 1e9,
         peak.memory / 1e9,
         peak.cache / 1e9,
-        roofline
-            .remark()
-            .map(|text| format!("<text x=\"{LEFT}\" y=\"30\" fill=\"#666\">{text}</text>\n"))
-            .unwrap_or_default(),
-    )
+    );
+    let remark = roofline.remark().map(|text| format!("<text x=\"{LEFT}\" y=\"30\" class=\"muted\">{text}</text>\n"));
+    document(800.0, 505.0, &format!("{heading}{}{body}", remark.unwrap_or_default()))
 }
 
-/// A kernel's point with its name, on the side where there is room for it.
-fn mark(roofline: &Roofline, frame: &Frame, kernel: &Kernel, flops: f64) -> String {
+/// Width of a label's letter, and height of a label.
+const LETTER: f64 = 6.0;
+const LABEL: f64 = 12.0;
+
+/// A kernel's point, with its name on the side where there is room for it, unless it would cover one of `labels`: left and
+/// right end, and height.
+fn mark(roofline: &Roofline, frame: &Frame, kernel: &Kernel, flops: f64, labels: &mut Vec<(f64, f64, f64)>) -> String {
     let (x, y) = (frame.x(flops / kernel.bytes), frame.y(flops / kernel.time));
-    let (name, label) = (escaped(&kernel.name), escaped(&shortened(&kernel.name, NAME_WIDTH)));
-    let (label_x, anchor) = if x > LEFT + WIDTH / 2.0 { (x - 7.0, "end") } else { (x + 7.0, "start") };
-    format!(
-        "<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"4\" fill=\"#4e79a7\"><title>{name}: {:.2} GFLOP/s, {:.2} FLOP per byte, \
-         {:.0} % of the roofline</title></circle>\
-         <text x=\"{label_x:.2}\" y=\"{:.2}\" text-anchor=\"{anchor}\">{label}</text>\n",
+    let name = escaped(&kernel.name);
+    let point = format!(
+        "<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"4\" class=\"c0\"><title>{name}: {:.2} GFLOP/s, {:.2} FLOP per byte, \
+         {:.0} % of the roofline</title></circle>\n",
         flops / kernel.time / 1e9,
         flops / kernel.bytes,
         roofline.share(kernel).0 * 100.0,
-        y + 4.0,
-    )
+    );
+    let label = shortened(&kernel.name, NAME_WIDTH);
+    let width = label.chars().count() as f64 * LETTER;
+    let (label_x, anchor, left) =
+        if x > LEFT + WIDTH / 2.0 { (x - 7.0, "end", x - 7.0 - width) } else { (x + 7.0, "start", x + 7.0) };
+    let covers =
+        |(first, last, height): &(f64, f64, f64)| *first < left + width && left < *last && (height - y).abs() < LABEL;
+    if labels.iter().any(covers) {
+        return point;
+    }
+    labels.push((left, left + width, y));
+    let label = escaped(&label);
+    format!("{point}<text x=\"{label_x:.2}\" y=\"{:.2}\" text-anchor=\"{anchor}\">{label}</text>\n", y + 4.0)
 }

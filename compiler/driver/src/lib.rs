@@ -53,7 +53,7 @@ pub use model::{
     input::{read_source, read_text, read_weights, write_weights},
     onnx::{data_files, import_onnx, is_onnx},
     params::{Named, bind, misfit},
-    signature::signatures,
+    signature::{signatures, value_type},
     stream::unreadable,
 };
 pub use observe::{Clock, Dump, Timing};

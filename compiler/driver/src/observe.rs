@@ -15,6 +15,8 @@ use std::{
 
 /// Pass after which all allocations are explicit.
 const ALLOCATES: &str = "LowerAllocTensor";
+/// Passes after which operators are kernels of their own, and those after which fused groups of kernels are functions.
+const GROUP: [&str; 3] = ["LegalizeOps", "FuseOps", "FuseRows"];
 
 /// Actions after each pass, and what they have recorded.
 #[derive(Default)]
@@ -34,6 +36,10 @@ pub struct Dump {
     pub times: Vec<Timing>,
     /// Memory plan of each function, once all allocations exist and while sizes are still expressions.
     pub memory: IndexMap<Name, MemoryPlan>,
+    /// Keep the module after LegalizeOps, FuseOps and FuseRows.
+    pub keep_groups: bool,
+    /// The modules that are kept: in them, fused groups of kernels are functions.
+    pub groups: Vec<Module>,
 }
 
 /// Time of a pass, or of a stage of the build after passes.
@@ -111,6 +117,9 @@ impl Observer for Dump {
         self.times.push(Timing { pass: pass.name, took });
         if pass.name == ALLOCATES {
             self.memory = MemoryPlan::all(module);
+        }
+        if self.keep_groups && GROUP.contains(&pass.name) {
+            self.groups.push(module.clone());
         }
         if self.print_after.iter().any(|p| p == pass.name || p == "all") {
             let text = print::module_text(module, &print::PrintOptions::default());

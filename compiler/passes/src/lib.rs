@@ -39,6 +39,7 @@ mod tir;
 pub use analysis::memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Planner, Texts};
 
+pub use layout::split_layout_rewrite_preproc::PREPACKED;
 pub use levels::{
     exact_pipeline, gpu_pipeline, pipeline, vm_pipeline, with_libraries, with_prepared_constants,
     with_quantized_activations, with_quantized_weights,

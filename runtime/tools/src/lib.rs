@@ -54,7 +54,7 @@ pub use session::{
     Session, Step,
     expect::ExpectFlags,
     profiling::{ProfileFlags, ProfileForm},
-    timing::{Samples, sample},
+    timing::{Samples, duration_text, sample},
 };
 pub use weights::{
     Weights,

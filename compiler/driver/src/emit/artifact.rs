@@ -93,7 +93,8 @@ impl Output {
     }
 
     /// Number of bytes.
-    fn len(&self) -> usize {
+    #[expect(clippy::len_without_is_empty, reason = "no file is empty")]
+    pub fn len(&self) -> usize {
         match self {
             Output::Bytes(bytes) => bytes.len(),
             Output::Library(library) => {

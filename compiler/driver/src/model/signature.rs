@@ -77,7 +77,8 @@ fn definition(function: &Function, var: Var) -> Option<&Operand> {
     if let Value::Operand(operand) = &binding.value { Some(operand) } else { None }
 }
 
-fn value_type(ty: &Type) -> ValueType {
+/// The type of a value, as signatures show it.
+pub fn value_type(ty: &Type) -> ValueType {
     let known = |dims: &[PrimExpr]| Dims::Known(dims.iter().map(size).collect());
     match ty {
         Type::Prim(dtype) => ValueType::Scalar(*dtype),

@@ -20,6 +20,9 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
+/// End of the name of a kernel whose parameters are packed, after the name of the kernel that it was made of.
+pub const PREPACKED: &str = "_prepacked";
+
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "SplitLayoutRewritePreproc",
@@ -65,7 +68,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
                 let mut add = |suffix: &str, kernel: &PrimFunc| {
                     module.add_unique(&format!("{name}{suffix}"), Global::Tir(kernel.clone()))
                 };
-                (add("_weight_prepack", &split.packing), add("_prepacked", &split.computing))
+                (add("_weight_prepack", &split.packing), add(PREPACKED, &split.computing))
             });
             let args = with_packed(function, inputs.to_vec(), split, packing, binding.span, out);
             let ty = function.ty(binding.var).clone();
@@ -128,7 +131,7 @@ fn split(name: &Name, kernel: &PrimFunc) -> Result<Option<Split>, Diagnostic> {
     let params = replaced(&kernel.params, &rewrites, after);
     let is_after = |buffer: &&Buffer| rewrites.iter().any(|r| r.after == **buffer);
     let alloc = root.alloc_buffers.iter().filter(|b| !is_after(b)).cloned().collect();
-    let computing = part(kernel, "_prepacked", params, alloc, computing);
+    let computing = part(kernel, PREPACKED, params, alloc, computing);
     Ok(Some(Split { packing, computing, rewrites }))
 }
 

@@ -61,16 +61,17 @@ impl Samples {
     pub fn text(&self, threads: usize, peak_bytes: usize) -> String {
         format!(
             "median {}   p90 {}   min {}   ({} samples, {threads} threads, peak {:.1} MiB)",
-            duration(self.median()),
-            duration(self.quantile(0.9)),
-            duration(self.quantile(0.0)),
+            duration_text(self.median()),
+            duration_text(self.quantile(0.9)),
+            duration_text(self.quantile(0.0)),
             self.count(),
             peak_bytes as f64 / f64::from(1 << 20),
         )
     }
 }
 
-fn duration(ns: f64) -> String {
+/// A duration in nanoseconds with a unit: `1.23 us`.
+pub fn duration_text(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),
         ns if ns < 1e6 => format!("{:.2} us", ns / 1e3),
