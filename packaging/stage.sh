@@ -20,15 +20,19 @@ fi
 
 install -D -t "$to/bin" "$built/hammock" "$built/hammock-run"
 install -D -t "$to/lib/hammock" "$built/hammock-runner"
-install -D -m 644 "$built/libhammock.so" "$to/$libraries/libhammock.so.0"
-ln -sf libhammock.so.0 "$to/$libraries/libhammock.so"
+if [ -f "$built/libhammock.so" ]; then # The tarball has only the static library.
+    install -D -m 644 "$built/libhammock.so" "$to/$libraries/libhammock.so.0"
+    ln -sf libhammock.so.0 "$to/$libraries/libhammock.so"
+fi
 install -D -m 644 -t "$to/$libraries" "$built/libhammock.a"
 install -D -m 644 -t "$to/include" runtime/include/hammock.h runtime/include/hammock.hpp
 install -D -m 644 -t "$to/share/doc/hammock" README.md LICENSE
 
+# From the folder of hammock.pc to the prefix, so that the whole can be moved.
+up=$(realpath -ms --relative-to="/$libraries/pkgconfig" /)
 for file in pkgconfig/hammock.pc cmake/hammock/hammock-config.cmake; do
     mkdir -p "$to/$libraries/$(dirname "$file")"
-    sed -e "s|@PREFIX@|$prefix|; s|@LIBRARIES@|$libraries|; s|@VERSION@|$version|" "packaging/$(basename "$file").in" \
+    sed -e "s|@TO_PREFIX@|$up|; s|@LIBRARIES@|$libraries|; s|@VERSION@|$version|" "packaging/$(basename "$file").in" \
         > "$to/$libraries/$file"
 done
 

@@ -15,6 +15,8 @@ const MARGIN: f64 = 10.0;
 const LETTER: f64 = 6.6;
 /// Minimum width of a call that is drawn.
 const NARROWEST: f64 = 0.2;
+/// Background, for light and dark ones, and text on the colours of [`color`].
+const STYLE: &str = ".bg{fill:#fff}text{fill:#111}@media(prefers-color-scheme:dark){.bg{fill:#0d1117}}";
 
 /// Calls of the same function on the same stack.
 struct Flame<'a> {
@@ -41,8 +43,8 @@ impl Profile {
         let height = 2.0 * MARGIN + ROW * depth as f64;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-             height=\"{height}\" font-family=\"monospace\" font-size=\"11\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fffdf8\"/>\n"
+             height=\"{height}\" font-family=\"monospace\" font-size=\"11\">\n<style>{STYLE}</style>\n\
+             <rect width=\"100%\" height=\"100%\" class=\"bg\"/>\n"
         );
         let scale = (WIDTH - 2.0 * MARGIN) / total.as_secs_f64();
         draw_all(&mut out, &flames, Position { x: MARGIN, y: height - MARGIN - ROW, scale, total });
@@ -122,10 +124,10 @@ fn draw(out: &mut String, flame: &Flame<'_>, Position { x, y, total, .. }: Posit
 
 fn color(kind: CalleeKind) -> &'static str {
     match kind {
-        CalleeKind::Function => "#f2c879",
-        CalleeKind::Kernel => "#e8864f",
-        CalleeKind::Builtin => "#b9c7d6",
-        CalleeKind::Registered => "#a8cfa0",
+        CalleeKind::Function => "#ecd36f",
+        CalleeKind::Kernel => "#f5b672",
+        CalleeKind::Builtin => "#8ab6e8",
+        CalleeKind::Registered => "#93cf8d",
     }
 }
 

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds everything that is linked statically, LLVM and the C library included, packages it for any Linux on x86-64, and prints
+# the package's path. The programs have no version of glibc that they need; GPUs need the other packages.
+#
+#     packaging/tarball.sh OUTPUT_FOLDER
+#
+# On Debian it needs llvm-22-dev, libpolly-22-dev, libffi-dev, libzstd-dev and zlib1g-dev.
+set -euo pipefail
+output=$(realpath "${1:?a folder for the package}")
+cd "$(dirname "$0")/.."
+target=x86_64-unknown-linux-gnu
+built=$(realpath "${CARGO_TARGET_DIR:-target}")/static
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+name=hammock-$version-x86_64-linux
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+
+# The linker prefers shared libraries for what LLVM needs: it searches this folder first, which has none. LLVM's list also has
+# two libraries that nothing which Hammock uses of LLVM calls.
+archives=$built/archives
+mkdir -p "$archives"
+for library in stdc++ z zstd ffi; do ln -sf "$(realpath "$(g++ -print-file-name=lib$library.a)")" "$archives/lib$library.a"; done
+for unused in z3 xml2; do ar rc "$archives/lib$unused.a"; done
+
+export CARGO_TARGET_DIR=$built
+RUSTFLAGS="-Ctarget-feature=+crt-static -Lnative=$archives" cargo build --locked --release --target $target \
+    -p hammock -p hammock-tools --no-default-features --features hammock/cranelift,hammock/llvm-static
+cargo rustc --locked --release -p hammock-capi --crate-type staticlib
+mkdir "$stage/built"
+for file in hammock hammock-run; do strip -o "$stage/built/$file" "$built/$target/release/$file"; done
+strip --strip-debug -o "$stage/built/libhammock.a" "$built/release/libhammock.a"
+runtime/runner/build.sh "$stage/built" >&2
+
+packaging/stage.sh "$stage/built" "$stage/$name"
+tar -C "$stage" --owner=0 --group=0 --sort=name -cJf "$output/$name.tar.xz" "$name"
+echo "$output/$name.tar.xz"
