@@ -9,6 +9,8 @@ mod format;
 mod layout;
 mod lexer;
 mod parser;
+mod tokens;
 
 pub use format::format;
 pub use parser::{parse, parse_expression};
+pub use tokens::{TokenKind, tokens};

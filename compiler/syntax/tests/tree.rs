@@ -179,3 +179,33 @@ fn quoted_errors_lie_in_their_file() {
         assert!(!parse_expression(text, &file, Span::new(0, 2)).unwrap_err().is_empty(), "{text:?}");
     }
 }
+
+/// Every name of a tree is reached through the direct parts of its nodes.
+#[test]
+fn nodes_list_their_parts() {
+    let text = "@a(b)\ndef f[n: c](x: d, y=e) -> g:\n    with h as i, j:\n        for k in l:\n            while m:\n\
+                \x20               if o:\n                    p[q, r:s:t] = u\n                elif v:\n\
+                \x20                   w: aa = ab + ac - ad\n                else:\n                    ae += af(ag, ah=ai)\n\
+                \x20   assert aj, ak\n    al = [am, (an, {ao: ap}), {aq}, -ar, not as_, at < au]\n\
+                \x20   av = aw if ax else ay\n    az = [ba for bb in bc if bd]\n    be = lambda bf: bg.bh and bi\n\
+                \x20   return f(*bj)\nclass bk(bl, bm=bn):\n    pass\n";
+    fn names(expr: &Expr, found: &mut Vec<String>) {
+        if let ExprKind::Name(name) = &expr.kind {
+            found.push(name.to_string());
+        }
+        expr.each_child(&mut |child| names(child, found));
+    }
+    fn all(stmt: &Stmt, found: &mut Vec<String>) {
+        stmt.each_expr(&mut |expr| names(expr, found));
+        stmt.block().for_each(|stmt| all(stmt, found));
+    }
+    let mut found = Vec::new();
+    body(text).iter().for_each(|stmt| all(stmt, &mut found));
+    let expected = "a b c d e g h i j k l m o p q r s t u v w aa ab ac ad ae af ag ai aj ak al am an ao ap aq ar as_ \
+                    at au av ax aw ay az ba bb bc bd be bg bi f bj bl bn";
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
+    };
+    assert_eq!(sorted(found), sorted(expected.split(' ').map(str::to_owned).collect()));
+}

@@ -18,6 +18,7 @@ mod depth;
 mod expr;
 mod relocate;
 mod stmt;
+mod visit;
 
 use std::sync::Arc;
 
