@@ -7,8 +7,7 @@ use hammock_compiler::{
     onnx_operators,
 };
 use hammock_diagnostics::codes;
-use hammock_ir::print::attr_text;
-use hammock_ops::{Lowering, Op, ParamKind};
+use hammock_ops::{Lowering, Op};
 use hammock_runtime::suggest::nearest_dotted;
 
 /// Lists the operators, or documents one
@@ -88,7 +87,7 @@ impl Ops {
             let none = || Failure::new(codes::UNKNOWN_NAME, format!("`R.{name}` has no example of its own"));
             return crate::print(&op.example_module().ok_or_else(none)?);
         }
-        let doc = format!("{}\n\n{}\n\nlegalizes to: {}\n", signature(op), op.doc.trim(), lowering(op));
+        let doc = format!("{}\n\n{}\n\nlegalizes to: {}\n", op.signature(), op.doc.trim(), lowering(op));
         crate::print(&(doc + &example(op).unwrap_or_default()))
     }
 }
@@ -108,17 +107,7 @@ fn example(op: &Op) -> Option<String> {
 
 fn op_line(op: &Op) -> String {
     let doc = op.doc.trim().lines().next().unwrap_or_default();
-    format!("{:<60} {doc}  [{}]\n", signature(op), lowering(op))
-}
-
-fn signature(op: &Op) -> String {
-    let param = |p: &hammock_ops::Param| match (&p.default, p.kind) {
-        (None, _) => p.name.to_owned(),
-        (Some(value), ParamKind::Attr(_)) => format!("{}={}", p.name, attr_text(value)),
-        (Some(_), _) => format!("[{}]", p.name),
-    };
-    let params: Vec<String> = op.params.iter().map(param).collect();
-    format!("R.{}({})", op.name, params.join(", "))
+    format!("{:<60} {doc}  [{}]\n", op.signature(), lowering(op))
 }
 
 fn lowering(op: &Op) -> String {

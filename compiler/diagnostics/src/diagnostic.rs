@@ -154,8 +154,8 @@ impl Diagnostic {
         }
     }
 
-    /// Narrows the spans using the file's text.
-    pub(crate) fn narrowed(&self, file: Option<&SourceFile>) -> Self {
+    /// Narrows the spans to the accesses that the labels mean, using the file's text.
+    pub fn narrowed(&self, file: Option<&SourceFile>) -> Self {
         let Some(file) = file.filter(|_| self.labels.iter().any(|label| label.access.is_some())) else {
             return self.clone();
         };

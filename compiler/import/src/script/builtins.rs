@@ -12,7 +12,7 @@ use hammock_diagnostics::{Span, codes};
 use hammock_ir::{AttrValue, PrimExpr, Type, relax::Operand};
 
 /// Calls of `I.…`.
-const IR_CALLS: [&str; 10] = [
+pub(crate) const IR_CALLS: [&str; 10] = [
     "dummy_global_info",
     "vdevice",
     "Range",

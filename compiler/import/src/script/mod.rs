@@ -18,6 +18,7 @@ mod infix;
 mod intrinsics;
 mod metadata;
 mod module;
+mod names;
 mod numbers;
 mod operators;
 mod path;
@@ -29,6 +30,7 @@ mod types;
 mod value;
 
 pub(crate) use dtypes::{is_valid as is_valid_dtype, nearest as nearest_dtype};
+pub use names::{Namespace, dtype_names, namespace_of};
 pub use suggest::nearest_operator;
 
 use crate::ReadOptions;
@@ -36,6 +38,7 @@ use context::Context;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Module, Name, prim::IndexMap, relax::Value};
 use hammock_ops::Table;
+use hammock_syntax::ast;
 
 /// Result of reading a text.
 struct ReadResult {
@@ -61,7 +64,43 @@ pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module,
 /// All diagnostics of a text module, in order, from reading and verification. Functions with errors are verified as far
 /// as they could be read. The module is returned unless reading finds errors.
 pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Module>, Vec<Diagnostic>) {
-    let ReadResult { module, functions, mut diagnostics } = read(source, options);
+    let Inspection { module, is_complete, diagnostics } = verify(read(source, options));
+    (Some(module).filter(|_| is_complete), diagnostics)
+}
+
+/// What is known about a text module, with or without errors: see [`inspect_module`].
+#[derive(Debug)]
+pub struct Inspection {
+    /// The module as far as it could be read.
+    pub module: Module,
+    /// True if reading found no errors, so that nothing is missing from the module.
+    pub is_complete: bool,
+    /// All diagnostics in order.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Like [`check_module`], for a text that is being edited: `parsed` is what the parser returned for it. Functions with
+/// errors are in the module as far as they could be read. If there are syntax errors, the rest is read too, and only
+/// these are reported.
+pub fn inspect_module(
+    source: &SourceFile,
+    parsed: &(ast::Module, Vec<Diagnostic>),
+    options: &ReadOptions,
+) -> Inspection {
+    let (tree, diagnostics) = parsed;
+    let (result, has_syntax_errors) = read_tree(source, tree, diagnostics.clone(), options);
+    if !has_syntax_errors {
+        return verify(result);
+    }
+    let mut cx = Context::new(source, options);
+    // Rejected expressions count as reported.
+    cx.diagnostics = result.diagnostics.clone();
+    module::read(&mut cx, tree);
+    Inspection { module: cx.module, is_complete: false, diagnostics: result.diagnostics }
+}
+
+/// Verifies what was read.
+fn verify(ReadResult { module, functions, mut diagnostics }: ReadResult) -> Inspection {
     // Functions and definitions of symbolic dimensions may be missing only because they could not be read.
     let broken = diagnostics.iter().any(Diagnostic::is_error);
     let missing = |d: &Diagnostic, complete: bool| {
@@ -74,7 +113,7 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Modul
     }
     diagnostics.extend(hammock_ir::verify::recursive_calls(&module));
     diagnostics.sort_by_key(|d| d.span().start);
-    (Some(module).filter(|_| !broken), diagnostics)
+    Inspection { module, is_complete: !broken, diagnostics }
 }
 
 /// Returns true if reading already reported a diagnostic of the verifier.
@@ -103,19 +142,30 @@ pub fn read_index_map(text: &str) -> Result<IndexMap, Vec<Diagnostic>> {
 }
 
 fn read(source: &SourceFile, options: &ReadOptions) -> ReadResult {
-    let (tree, mut diagnostics) = hammock_syntax::parse(source);
-    if let Some(foreign) = file::foreign(source, &tree) {
-        return ReadResult { module: Module::new(), functions: Vec::new(), diagnostics: vec![foreign] };
+    let (tree, diagnostics) = hammock_syntax::parse(source);
+    read_tree(source, &tree, diagnostics, options).0
+}
+
+/// Reads a tree; the flag is true if it was not read because of syntax errors.
+fn read_tree(
+    source: &SourceFile,
+    tree: &ast::Module,
+    mut diagnostics: Vec<Diagnostic>,
+    options: &ReadOptions,
+) -> (ReadResult, bool) {
+    let unread = |diagnostics| ReadResult { module: Module::new(), functions: Vec::new(), diagnostics };
+    if let Some(foreign) = file::foreign(source, tree) {
+        return (unread(vec![foreign]), false);
     }
     // Any Python may follow a module; wrongly indented lines may be a part of it.
-    if let Some(rest) = file::end(source, &tree) {
+    if let Some(rest) = file::end(source, tree) {
         diagnostics.retain(|d| d.span().start < rest || d.code == codes::BAD_INDENTATION);
     }
     if diagnostics.iter().any(Diagnostic::is_error) {
-        return ReadResult { module: Module::new(), functions: Vec::new(), diagnostics };
+        return (unread(diagnostics), true);
     }
     let mut cx = Context::new(source, options);
-    let functions = module::read(&mut cx, &tree);
+    let functions = module::read(&mut cx, tree);
     diagnostics.append(&mut cx.diagnostics);
-    ReadResult { module: cx.module, functions, diagnostics }
+    (ReadResult { module: cx.module, functions, diagnostics }, false)
 }

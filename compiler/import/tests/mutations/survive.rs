@@ -1,7 +1,7 @@
 //! Invariants for arbitrary bytes as a text module.
 
 use hammock_diagnostics::{Diagnostic, SourceFile, render_json, render_text};
-use hammock_import::{ReadOptions, check_module, read_module};
+use hammock_import::{ReadOptions, check_module, inspect_module, read_module};
 use hammock_ir::{
     equal,
     print::{PrintOptions, module_text},
@@ -15,6 +15,11 @@ pub fn survive(bytes: Vec<u8>) {
     };
     let (_, found) = check_module(&source, &ReadOptions::default());
     said(&found, &source);
+    let parsed = hammock_syntax::parse(&source);
+    if parsed.1.iter().any(Diagnostic::is_error) {
+        let inspection = inspect_module(&source, &parsed, &ReadOptions::default());
+        assert_eq!(inspection.diagnostics, found, "inspecting finds the same");
+    }
     let Ok(module) = read_module(&source, &ReadOptions::default()) else {
         return assert!(found.iter().any(Diagnostic::is_error), "refused, but nothing is wrong");
     };

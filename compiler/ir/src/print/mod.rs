@@ -28,7 +28,7 @@ mod tests;
 mod types;
 mod value;
 
-use crate::{AttrValue, Module, Name, PrimExpr, Tensor, Type, module::Function, tir::Stmt};
+use crate::{AttrValue, Module, Name, PrimExpr, Tensor, Type, module::Function, relax, tir::Stmt};
 pub use names::RESERVED;
 pub use parts::{BindingText, GraphText};
 use printer::{Dialect, Printer};
@@ -78,6 +78,13 @@ pub fn function_text(name: &Name, function: &Function) -> String {
 /// The text of a type.
 pub fn type_text(ty: &Type) -> String {
     Printer::new(None, Dialect::Relax).fragment(|p| p.ty(ty))
+}
+
+/// The text of a type of a variable of a graph, with the names of the graph's variables.
+pub fn type_text_in(ty: &Type, graph: &relax::Function) -> String {
+    let mut printer = Printer::new(None, Dialect::Relax);
+    printer.graph = Some(graph);
+    printer.fragment(|p| p.ty(ty))
 }
 
 /// The text of a scalar expression in a kernel: `i * T.int64(4)`.

@@ -25,6 +25,7 @@ use crate::{
 };
 use hammock_ir::{
     AttrValue, Attrs, Type,
+    print::attr_text,
     relax::{Call, InferError, Operand, OperandWrites, ResultMemory},
 };
 
@@ -288,6 +289,17 @@ impl Op {
             attrs.sort_by_key(|p| order.iter().position(|n| *n == p.name).unwrap_or(usize::MAX));
         }
         attrs
+    }
+
+    /// Its parameters with their defaults, optional operands in brackets: `R.sum(x, axis=None, keepdims=False)`.
+    pub fn signature(&self) -> String {
+        let param = |p: &Param| match (&p.default, p.kind) {
+            (None, _) => p.name.to_owned(),
+            (Some(value), ParamKind::Attr(_)) => format!("{}={}", p.name, attr_text(value)),
+            (Some(_), _) => format!("[{}]", p.name),
+        };
+        let params: Vec<String> = self.params.iter().map(param).collect();
+        format!("R.{}({})", self.name, params.join(", "))
     }
 
     /// A call in full form, with default values for attributes that are not given.

@@ -91,7 +91,7 @@ const OTHERS: [&str; 18] = [
 ];
 
 /// Every name of `T` that can be called.
-fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     intrinsics::all().map(|own| own.name).chain(OTHERS).chain(statements::STATEMENT_CALLS)
 }
 

@@ -16,7 +16,7 @@ use hammock_ir::{
 };
 
 /// Names of `R` other than operators, for "did you mean".
-const OTHERS: [&str; 17] = [
+pub(crate) const OTHERS: [&str; 17] = [
     "const",
     "shape",
     "str",
