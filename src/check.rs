@@ -1,6 +1,6 @@
 //! `hammock check`: reads and verifies a module.
 
-use crate::module::ModuleArgs;
+use crate::{Answer, module::ModuleArgs};
 use clap::Args;
 use hammock_compiler::Failure;
 use hammock_diagnostics::{Diagnostic, codes};
@@ -28,7 +28,7 @@ pub struct Check {
 
 impl Check {
     /// Runs the subcommand.
-    pub fn run(self, color: bool) -> Result<(), Failure> {
+    pub fn run(self, color: bool) -> Result<Answer, Failure> {
         let said = match self.module.model_file().and_then(|file| file.check()) {
             Ok((source, found)) => Failure::from(found).within(&source),
             Err(failure) => failure,
@@ -36,14 +36,12 @@ impl Check {
         let wrong = said.diagnostics.iter().any(Diagnostic::is_error);
         if self.json {
             crate::print(&format!("{:#}\n", said.json()))?;
-            if wrong {
-                std::process::exit(1);
-            }
-            Ok(())
+            Ok(if wrong { Answer::Negative } else { Answer::Positive })
         } else if wrong {
             Err(said)
         } else {
-            print_stderr_colored(&said.render(color)).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
+            print_stderr_colored(&said.render(color)).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))?;
+            Ok(Answer::Positive)
         }
     }
 }

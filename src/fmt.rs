@@ -1,6 +1,6 @@
 //! `hammock fmt`: formats text modules.
 
-use crate::output::write_file;
+use crate::{Answer, output::write_file};
 use clap::Args;
 use hammock_compiler::{Failure, read_source};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
@@ -43,7 +43,7 @@ impl Fmt {
     }
 
     /// Runs the subcommand.
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self) -> Result<Answer, Failure> {
         let mut errors: Vec<Diagnostic> = Vec::new();
         let mut is_formatted = true;
         for path in &self.modules {
@@ -55,10 +55,7 @@ impl Fmt {
         if !errors.is_empty() {
             return Err(errors.into());
         }
-        if self.check && !is_formatted {
-            std::process::exit(1);
-        }
-        Ok(())
+        Ok(if self.check && !is_formatted { Answer::Negative } else { Answer::Positive })
     }
 
     /// Formats a file; returns true if it was formatted already.

@@ -91,6 +91,15 @@ enum Command {
     ManPages(installing::ManPages),
 }
 
+/// Result of a command without errors, for the exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// The command did what it was asked for.
+    Positive,
+    /// The command answered a question with no, on standard output: exit status 1 without a message.
+    Negative,
+}
+
 /// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the
 /// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -104,7 +113,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     // The stack is enlarged instead of starting a thread with a larger one, because reference counts cost much less in a
     // process with a single thread.
     match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
-        Ok(()) => 0,
+        Ok(Answer::Positive) => 0,
+        Ok(Answer::Negative) => 1,
         Err(failure) => {
             report(&failure, color);
             if failure.is_wrong_usage() { 2 } else { 1 }
@@ -148,7 +158,7 @@ impl Command {
     }
 
     /// `color`: whether to colour messages.
-    fn run(self, color: bool) -> Result<(), Failure> {
+    fn run(self, color: bool) -> Result<Answer, Failure> {
         self.files()?.check().map_err(|e| Failure::of_input(codes::UNSUPPORTED_OPTION, e))?;
         let budget = self.budget();
         budget.compiling(|| self.dispatch(color)).map_err(|e| failure::tool_failure(e.into()))?
@@ -166,14 +176,14 @@ impl Command {
         }
     }
 
-    fn dispatch(self, color: bool) -> Result<(), Failure> {
+    fn dispatch(self, color: bool) -> Result<Answer, Failure> {
         match self {
+            Command::Check(c) => return c.run(color),
+            Command::Fmt(c) => return c.run(),
             Command::Run(c) => c.run(),
             Command::Compile(c) => c.run(),
             Command::Import(c) => c.run(),
             Command::Opt(c) => c.run(),
-            Command::Check(c) => c.run(color),
-            Command::Fmt(c) => c.run(),
             Command::Inspect(c) => c.run(),
             Command::Asm(c) => c.run(),
             Command::Bench(c) => c.run(),
@@ -187,7 +197,8 @@ impl Command {
             Command::Explain(c) => c.run(),
             Command::Completions(c) => c.run(Cli::command()),
             Command::ManPages(c) => c.run(Cli::command()),
-        }
+        }?;
+        Ok(Answer::Positive)
     }
 }
 

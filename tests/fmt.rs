@@ -66,6 +66,19 @@ fn check_lists_files() {
     assert_eq!(piped(&["fmt", "--check", "-"], UNFORMATTED.as_bytes()).stdout, b"<stdin>\n");
 }
 
+/// The command line as a library, as the Python package uses it, returns the status and goes on.
+#[test]
+fn negative_answers_do_not_end_the_process() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let run = |args: &[&str]| hammock_cli::run(["hammock"].iter().chain(args).map(Into::into));
+    assert_eq!(run(&["fmt", "--check", &path("a.py")]), 1);
+    assert_eq!(run(&["fmt", "--check", &path("b.py")]), 0);
+    fs::write(path("wrong.py"), "@R.function\ndef main(x: R.Tensor):\n    return R.ad(x, x)\n").unwrap();
+    assert_eq!(run(&["check", "--json", &path("wrong.py")]), 1);
+    assert_eq!(run(&["check", "--json", &path("b.py")]), 0);
+}
+
 #[test]
 fn diff_shows_changes() {
     let folder = folder();

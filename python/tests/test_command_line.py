@@ -36,6 +36,17 @@ def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*HAMMOCK, *arguments], capture_output=True, text=True, timeout=60, **options)
 
 
+def test_negative_answers_do_not_end_the_process(tmp_path, capfd):
+    path = tmp_path / "model.py"
+    path.write_text(ABSOLUTE)
+    assert hammock._hammock.main(["hammock", "check", "--json", str(path)]) == 0
+    path.write_text(ABSOLUTE.replace("R.abs", "R.ab"))
+    assert hammock._hammock.main(["hammock", "check", "--json", str(path)]) == 1
+    path.write_text(ABSOLUTE.replace("  return", "    return"))
+    assert hammock._hammock.main(["hammock", "fmt", "--check", str(path)]) == 1
+    assert capfd.readouterr().out.endswith(f"]\n{path}\n")
+
+
 def test_version_and_usage_name_the_program():
     assert run("-V").stdout == f"hammock {hammock.__version__}\n"
     assert run("--version").stdout.startswith(f"hammock {hammock.__version__}\nLLVM ")
