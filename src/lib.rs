@@ -18,6 +18,7 @@ mod fmt;
 mod import;
 mod inspect;
 mod installing;
+mod lsp;
 mod memory_plan;
 mod module;
 mod opt;
@@ -75,6 +76,7 @@ enum Command {
     Opt(opt::Opt),
     Check(check::Check),
     Fmt(fmt::Fmt),
+    Lsp(lsp::Lsp),
     Inspect(inspect::Inspect),
     Asm(asm::Asm),
     Bench(bench::Bench),
@@ -152,7 +154,8 @@ impl Command {
             | Command::Targets(_)
             | Command::ShowCache(_)
             | Command::Explain(_)
-            | Command::Completions(_) => {}
+            | Command::Completions(_)
+            | Command::Lsp(_) => {}
         }
         Ok(files)
     }
@@ -184,6 +187,7 @@ impl Command {
             Command::Compile(c) => c.run(),
             Command::Import(c) => c.run(),
             Command::Opt(c) => c.run(),
+            Command::Lsp(c) => c.run(),
             Command::Inspect(c) => c.run(),
             Command::Asm(c) => c.run(),
             Command::Bench(c) => c.run(),

@@ -29,6 +29,7 @@ const ORDER: &[&str] = &[
     "hammock-codegen",
     "hammock-link",
     "hammock-compiler",
+    "hammock-language-server",
     "hammock",
     "hammock-python",
 ];

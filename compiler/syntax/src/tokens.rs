@@ -60,9 +60,9 @@ fn kind(token: Token) -> Option<TokenKind> {
         Name => Some(TokenKind::Name),
         Int | Float => Some(TokenKind::Number),
         Str => Some(TokenKind::Str),
-        False | None | True | And | As | Assert | Async | Await | Break | Class | Continue | Def | Del | Elif | Else
-        | Except | Finally | For | From | Global | If | Import | In | Is | Lambda | Nonlocal | Not | Or | Pass
-        | Raise | Return | Try | While | With | Yield => Some(TokenKind::Keyword),
+        False | None | True | And | As | Assert | Async | Await | Break | Class | Continue | Def | Del | Elif
+        | Else | Except | Finally | For | From | Global | If | Import | In | Is | Lambda | Nonlocal | Not | Or
+        | Pass | Raise | Return | Try | While | With | Yield => Some(TokenKind::Keyword),
         LeftParen | RightParen | LeftBracket | RightBracket | LeftBrace | RightBrace | Comma | Colon | Semicolon
         | Dot | Ellipsis | Arrow | At => Some(TokenKind::Punctuation),
         Walrus | Assign | Plus | Minus | Star | DoubleStar | Slash | DoubleSlash | Percent | LeftShift | RightShift
