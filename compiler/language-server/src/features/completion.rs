@@ -94,7 +94,7 @@ impl<'d> Context<'d> {
         names.into_iter().flat_map(move |names| {
             let is_visible = move |symbol: &&Symbol| match symbol.function {
                 Some(function) => own == Some(names.functions[function].span),
-                None => names.members.iter().flatten().all(|id| !std::ptr::eq(names.symbol(*id), *symbol)),
+                None => !symbol.is_member,
             };
             names.symbols.iter().filter(is_visible)
         })

@@ -57,3 +57,6 @@ pub fn capabilities(encoding: Encoding) -> ServerCapabilities {
         ..Default::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

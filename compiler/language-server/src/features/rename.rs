@@ -6,7 +6,7 @@ use crate::{
     names::{Names, Occurrence, SymbolId, SymbolKind, resolve},
     refusal::Refusal,
 };
-use hammock_diagnostics::SourceFile;
+use hammock_diagnostics::{SourceFile, Span};
 use hammock_syntax::{TokenKind, parse, tokens};
 use lsp_types::{PrepareRenameResponse, TextEdit, WorkspaceEdit};
 use rustc_hash::FxHashMap;
@@ -31,6 +31,13 @@ pub fn rename(document: &Document, offset: u32, new_name: &str) -> Result<Worksp
         let line = document.range(error.span()).start.line + 1;
         let message =
             format!("names in statements with syntax errors cannot be renamed; line {line}: {}", error.message);
+        return Err(Refusal::failed(message));
+    }
+    if let Some(literal) = inexact(names, found.symbol) {
+        let line = document.range(literal).start.line + 1;
+        let message = format!(
+            "line {line} has a size in a string with escapes, a prefix or several parts; write it as one plain string"
+        );
         return Err(Refusal::failed(message));
     }
     if !is_name(new_name) {
@@ -69,6 +76,20 @@ fn renamable(document: &Document, offset: u32) -> Result<(&Syntax, &Occurrence),
     }
 }
 
+/// A string in the scope of a symbol that may have its name at an unknown position.
+fn inexact(names: &Names, id: SymbolId) -> Option<Span> {
+    let symbol = names.symbol(id);
+    let is_within = |literal: &&Span| match symbol.function {
+        Some(function) => {
+            let span = names.functions[function].span;
+            (span.start..span.end).contains(&literal.start)
+        }
+        None => true,
+    };
+    let may_be_size = !symbol.is_member && symbol.kind != SymbolKind::Function;
+    names.inexact.iter().find(is_within).copied().filter(|_| may_be_size)
+}
+
 /// Returns true for a name that is no keyword.
 fn is_name(text: &str) -> bool {
     let found = tokens(text);
@@ -81,10 +102,11 @@ fn clash<'n>(names: &'n Names, id: SymbolId, new_name: &str) -> Option<&'n Occur
         Some(function) => names.within(names.functions[function].span),
         None => &names.occurrences,
     };
-    let member = |id| names.members.iter().any(|members| members.contains(&id));
+    let is_member = names.symbol(id).is_member;
     // Functions of a module are named through it, so they clash only with one another.
     all.iter().find(|other| {
-        other.symbol != id && *names.symbol(other.symbol).name == *new_name && member(other.symbol) == member(id)
+        let symbol = names.symbol(other.symbol);
+        other.symbol != id && *symbol.name == *new_name && symbol.is_member == is_member
     })
 }
 

@@ -168,7 +168,7 @@ impl Writer<'_> {
     /// A token; one of several lines becomes one for each.
     fn push(&mut self, span: Span, class: TokenClass, modifiers: u32) {
         let mut start = span.start;
-        for line in self.document.text()[span.range()].split_inclusive('\n') {
+        for line in self.document.text()[span.range()].split_inclusive(['\n', '\r']) {
             let end = start + line.len() as u32;
             let length = self.document.columns(line.trim_end_matches(['\r', '\n']));
             if length > 0 {

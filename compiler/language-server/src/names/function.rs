@@ -6,6 +6,7 @@ use super::{
 };
 use hammock_diagnostics::Span;
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 impl<'t> Resolver<'t> {
@@ -103,12 +104,13 @@ impl<'t> Resolver<'t> {
         let start = self.replaced.len();
         self.block(&choice.then);
         let mut after_then: Vec<(SymbolId, SmallVec<[Definition; 1]>)> = Vec::new();
+        let mut seen = FxHashSet::default();
         for (id, before) in self.replaced.split_off(start).into_iter().rev() {
             let now = match before {
                 Some(before) => self.current.insert(id, before),
                 None => self.current.remove(&id),
             };
-            if after_then.iter().all(|(other, _)| *other != id) {
+            if seen.insert(id) {
                 after_then.extend(now.map(|now| (id, now)));
             }
         }
@@ -203,7 +205,7 @@ impl<'t> Resolver<'t> {
             ExprKind::Attribute(attribute) => {
                 self.expr(&attribute.value);
                 if let Some(class) = self.module(&attribute.value)
-                    && let Some(id) = self.member_of(class, attribute.name.as_str())
+                    && let Some(id) = self.member_of(class, &attribute.name.name)
                 {
                     self.occur(id, attribute.name.span, Role::Use);
                 }

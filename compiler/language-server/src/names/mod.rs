@@ -33,6 +33,8 @@ pub struct Symbol {
     pub kind: SymbolKind,
     /// The outermost function that it belongs to: an index of [`Names::functions`]; `None` for one of the file.
     pub function: Option<usize>,
+    /// True for a function of a module, which is named through it.
+    pub is_member: bool,
     /// Its definitions in source order; empty for a size that only its uses define.
     pub definitions: Vec<Definition>,
 }
@@ -105,6 +107,8 @@ pub struct Names {
     pub occurrences: Vec<Occurrence>,
     /// Functions in source order.
     pub functions: Vec<Function>,
+    /// Quoted dimensions with escapes or of several literals, whose parts have no exact positions.
+    pub inexact: Vec<Span>,
     /// For each class: its functions.
     pub members: Vec<Vec<SymbolId>>,
 }

@@ -85,11 +85,10 @@ impl<'t> Resolver<'t> {
         {
             return self.size(&ast::Name::from(&**text), inner);
         }
-        // An escaped literal has no exact positions.
-        if let Ok(expr) = parse_expression(text, self.source, dim.span)
-            && expr.span != dim.span
-        {
-            self.quoted(&expr);
+        match parse_expression(text, self.source, dim.span) {
+            Ok(expr) if expr.span == dim.span => self.names.inexact.push(dim.span),
+            Ok(expr) => self.quoted(&expr),
+            Err(_) => {}
         }
     }
 

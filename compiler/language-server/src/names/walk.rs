@@ -30,6 +30,8 @@ pub(super) struct Resolver<'t> {
     pub names: Names,
     /// Scopes, innermost last.
     pub frames: Vec<Frame>,
+    /// The functions of each class, by name.
+    members: FxHashMap<(usize, ast::Name), SymbolId>,
     /// The outermost function being walked, and whether it is a kernel.
     pub function: Option<usize>,
     pub is_kernel: bool,
@@ -45,6 +47,7 @@ impl<'t> Resolver<'t> {
             source,
             names: Names::default(),
             frames: vec![Frame::default()],
+            members: FxHashMap::default(),
             function: None,
             is_kernel: false,
             current: FxHashMap::default(),
@@ -74,7 +77,13 @@ impl<'t> Resolver<'t> {
 
     fn new_symbol(&mut self, name: &ast::Name, kind: SymbolKind, function: Option<usize>) -> SymbolId {
         let id = SymbolId(self.names.symbols.len() as u32);
-        self.names.symbols.push(Symbol { name: name.clone(), kind, function, definitions: Vec::new() });
+        self.names.symbols.push(Symbol {
+            name: name.clone(),
+            kind,
+            function,
+            is_member: false,
+            definitions: Vec::new(),
+        });
         id
     }
 
@@ -162,9 +171,11 @@ impl<'t> Resolver<'t> {
         if let ExprKind::Call(call) = &value.kind
             && let Some(ast::Arg { value: Expr { kind: ExprKind::Str(text), span, .. }, .. }) = call.args.first()
             && *text == self.names.symbol(id).name
-            && let Some(inner) = quoted_name(self.source, *span, text)
         {
-            self.occur(id, inner, Role::Use);
+            match quoted_name(self.source, *span, text) {
+                Some(inner) => self.occur(id, inner, Role::Use),
+                None => self.names.inexact.push(*span),
+            }
         }
     }
 
@@ -199,12 +210,14 @@ impl<'t> Resolver<'t> {
         };
         let id = self.new_symbol(&ident.name, SymbolKind::Function, None);
         self.names.members[class].push(id);
+        self.names.symbols[id.0 as usize].is_member = true;
+        self.members.entry((class, ident.name.clone())).or_insert(id);
         self.define(id, ident.span, statement);
     }
 
     /// The function of a class that has a name.
-    pub fn member_of(&self, class: usize, name: &str) -> Option<SymbolId> {
-        self.names.members[class].iter().copied().find(|id| &*self.names.symbol(*id).name == name)
+    pub fn member_of(&self, class: usize, name: &ast::Name) -> Option<SymbolId> {
+        self.members.get(&(class, name.clone())).copied()
     }
 
     fn global_function(&mut self, def: &'t ast::FunctionDef, statement: Span) {
