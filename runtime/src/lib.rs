@@ -20,8 +20,16 @@
 //! - [`suggest`]: "did you mean" suggestions for mistyped names.
 //! - [`reflect`]: fields of objects; generic comparison, hashing and serialization.
 //!
+//! Features leave parts out: a feature is one or several of these modules, or families of builtins.
+//!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
+#![cfg_attr(
+    not(all(feature = "full", feature = "cuda")),
+    allow(dead_code, unused_imports, reason = "only features that are left out use them")
+)]
+
 mod arch;
+#[cfg(feature = "json")]
 pub mod base64;
 mod bytes;
 pub mod companion;
@@ -32,16 +40,21 @@ pub mod ffi;
 mod float_state;
 mod fork;
 pub mod image;
+#[cfg(feature = "json")]
 pub mod json;
 pub mod library;
 pub mod memory;
+#[cfg(feature = "modules")]
 pub mod module;
 pub mod parallel;
 mod printable;
+#[cfg(feature = "profiler")]
 pub mod profile;
+#[cfg(feature = "reflection")]
 pub mod reflect;
 pub mod registry;
 mod regular_file;
+#[cfg(feature = "text")]
 pub mod show;
 pub mod suggest;
 mod sync;

@@ -1,12 +1,11 @@
-//! Observing a virtual machine: instruments in C, instruments as TVM defines them, and the profiler.
-use crate::error::{c_text, infallible, set_error, status, take_error};
+//! Observing a virtual machine: instruments in C, and instruments as TVM defines them.
+use crate::error::{c_text, set_error, status, take_error};
 use crate::function::{callable, callback_error, into_owned};
-use crate::pointers::{reference, text, value, write};
+use crate::pointers::{reference, value};
 use crate::tensor::hammock_deleter;
 use crate::vm::hammock_vm;
-use hammock_runtime::profile::Profiler;
 use hammock_runtime::vm::instrument::{Action, Call, CalleeKind, Instrument};
-use hammock_runtime::{Any, Error, Str};
+use hammock_runtime::{Any, Error};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -142,9 +141,6 @@ pub unsafe extern "C" fn hammock_vm_watch(vm: *const hammock_vm, instrument: *co
     })
 }
 
-/// A profiler, shared with the virtual machines that it is attached to.
-pub struct hammock_profiler(Arc<Profiler>);
-
 /// Sets the function that is notified of every call; null removes it.
 ///
 /// # Safety
@@ -161,81 +157,4 @@ pub unsafe extern "C" fn hammock_vm_set_instrument(vm: *const hammock_vm, functi
         }
         Ok(())
     })
-}
-
-/// Creates a profiler that records up to `most_events` individual calls for a trace.
-///
-/// # Safety
-/// `profiler` is null or valid for writes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_profiler_new(most_events: usize, profiler: *mut *mut hammock_profiler) -> c_int {
-    // SAFETY: as the caller promises.
-    status(|| unsafe {
-        reference(profiler, "profiler")?;
-        write(profiler, "profiler", Box::into_raw(Box::new(hammock_profiler(Profiler::with_events(most_events)))))
-    })
-}
-
-/// Attaches a profiler to a virtual machine; null detaches it.
-///
-/// # Safety
-/// `vm` and `profiler` are null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_vm_set_profiler(vm: *const hammock_vm, profiler: *const hammock_profiler) -> c_int {
-    // SAFETY: as the caller promises.
-    status(|| unsafe {
-        let profiler = profiler.as_ref().map(|profiler| profiler.0.clone());
-        reference(vm, "vm")?.0.set_instrument(profiler.map(|profiler| profiler as _));
-        Ok(())
-    })
-}
-
-/// Renders the collected profile as text.
-///
-/// # Safety
-/// `profiler` is null or alive; `form` is null or a C string; `rendered` is null or valid for writes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_profiler_render(
-    profiler: *const hammock_profiler,
-    form: *const c_char,
-    rendered: *mut Any,
-) -> c_int {
-    // SAFETY: as the caller promises.
-    status(|| unsafe {
-        let profile = reference(profiler, "profiler")?.0.profile();
-        let out = match text(form, "form")? {
-            "table" => profile.table(),
-            "json" => profile.json(),
-            "trace" => profile.trace(),
-            "flame" => profile.flame_graph(),
-            other => return Err(Error::value(format!("`{other}` is none of table, json, trace, flame"))),
-        };
-        write(rendered, "rendered", Str::new(&out).into())
-    })
-}
-
-/// Clears the collected profile.
-///
-/// # Safety
-/// `profiler` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_profiler_reset(profiler: *const hammock_profiler) -> c_int {
-    // SAFETY: as the caller promises.
-    status(|| unsafe {
-        reference(profiler, "profiler")?.0.reset();
-        Ok(())
-    })
-}
-
-/// Releases a profiler. A virtual machine that uses it keeps its own reference.
-///
-/// # Safety
-/// `profiler` is null, or was created here and is not used afterwards.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_profiler_free(profiler: *mut hammock_profiler) {
-    if !profiler.is_null() {
-        // SAFETY: not null, so it was boxed here and belongs to the caller.
-        let profiler = unsafe { Box::from_raw(profiler) };
-        infallible(|| drop(profiler));
-    }
 }

@@ -8,7 +8,8 @@
 //! - [`pointers`]: validation of the pointers that C passes.
 //! - [`value`], [`tensor`], [`function`]: values.
 //! - [`reflect`]: fields, equality, hashes and JSON of values.
-//! - [`library`], [`vm`], [`stateful`], [`instrument`], [`module`]: models.
+//! - [`library`], [`vm`], [`stateful`], [`instrument`], [`profiler`], [`module`]: models.
+//! - [`text`]: values as text.
 //!
 //! A test compares these functions with the header, name by name and type by type.
 #![allow(non_camel_case_types, reason = "C's names")]
@@ -17,12 +18,16 @@ pub mod error;
 pub mod function;
 pub mod instrument;
 pub mod library;
-#[cfg(feature = "objects")]
+#[cfg(feature = "modules")]
 pub mod module;
 mod pointers;
-#[cfg(feature = "objects")]
+#[cfg(feature = "profiler")]
+pub mod profiler;
+#[cfg(feature = "reflection")]
 pub mod reflect;
 pub mod stateful;
 pub mod tensor;
+#[cfg(feature = "text")]
+pub mod text;
 pub mod value;
 pub mod vm;

@@ -1,11 +1,9 @@
-//! Stateful calls (set inputs, invoke, get outputs), outputs in given tensors, saved functions, timing.
+//! Stateful calls (set inputs, invoke, get outputs), outputs in given tensors, saved functions.
 use crate::error::status;
-use crate::pointers::{array, reference, text, value, values, write};
+use crate::pointers::{array, text, value, values, write};
 use crate::vm::{acquire, hammock_vm, placed};
-use hammock_runtime::vm::evaluate::Evaluation;
 use hammock_runtime::{Any, Error, Tensor};
 use std::ffi::{c_char, c_int};
-use std::time::Duration;
 
 /// Sets all inputs of a function.
 ///
@@ -135,54 +133,5 @@ pub unsafe extern "C" fn hammock_vm_save_function(
     status(|| unsafe {
         let (vm, function, saved) = (acquire(vm)?, text(function, "function")?, text(saved, "saved")?);
         vm.0.save_function(function, saved, values(args, count, "args")?, include_return != 0)
-    })
-}
-
-/// Options for timing a function.
-#[repr(C)]
-pub struct hammock_evaluation {
-    number: usize,
-    repeat: usize,
-    min_repeat_ms: u64,
-    cooldown_ms: u64,
-}
-
-/// Seconds per call, over the repeats.
-#[repr(C)]
-pub struct hammock_timings {
-    mean: f64,
-    median: f64,
-    std: f64,
-    min: f64,
-    max: f64,
-}
-
-/// Times a function. If `seconds` is not null, it receives one figure per repeat.
-///
-/// # Safety
-/// As for `hammock_vm_call`; `how` and `timings` are null or valid; `seconds` is null or has room for one figure per
-/// repeat.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_vm_time(
-    vm: *const hammock_vm,
-    function: *const c_char,
-    args: *const Any,
-    count: usize,
-    how: *const hammock_evaluation,
-    timings: *mut hammock_timings,
-    seconds: *mut f64,
-) -> c_int {
-    // SAFETY: as the caller promises.
-    status(|| unsafe {
-        let (vm, function, how) = (acquire(vm)?, text(function, "function")?, reference(how, "how")?);
-        let (min_repeat, cooldown) = (Duration::from_millis(how.min_repeat_ms), Duration::from_millis(how.cooldown_ms));
-        let how = Evaluation { number: how.number, repeat: how.repeat, min_repeat, cooldown };
-        let args = placed(&vm.0, function, values(args, count, "args")?)?;
-        let found = vm.0.time(function, &args, &how)?;
-        if !seconds.is_null() {
-            seconds.copy_from_nonoverlapping(found.seconds().as_ptr(), found.seconds().len().min(how.repeat));
-        }
-        let (mean, median, std) = (found.mean(), found.median(), found.std());
-        write(timings, "timings", hammock_timings { mean, median, std, min: found.min(), max: found.max() })
     })
 }

@@ -1,7 +1,7 @@
 //! Values: creation, access, copies and release.
 use crate::error::{infallible, status};
 use crate::pointers::{array, reference, text, value, values, write};
-use hammock_runtime::{Adt, Any, Error, Shape, Str, Tuple, show};
+use hammock_runtime::{Adt, Any, Error, Shape, Tuple};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Copies a value, adding a reference to its object. A borrowed value becomes an owned one.
@@ -23,16 +23,6 @@ pub unsafe extern "C" fn hammock_any_free(value: *mut Any) {
     // SAFETY: as the caller promises.
     let value = unsafe { value.as_mut() };
     infallible(|| drop(value.map(std::mem::take)));
-}
-
-/// Formats a value for people.
-///
-/// # Safety
-/// `from` is null or a value; `shown` is null or valid for writes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_any_show(from: *const Any, shown: *mut Any) -> c_int {
-    // SAFETY: as the caller promises.
-    status(|| unsafe { write(shown, "shown", Str::new(&show::show(value(from, "from")?)).into()) })
 }
 
 /// Creates a string.

@@ -11,6 +11,7 @@ mod error;
 mod flow;
 mod format;
 mod instruction;
+#[cfg(feature = "text")]
 mod text;
 pub mod verify;
 

@@ -6,7 +6,7 @@ mod elements;
 
 use crate::ffi::Error;
 use crate::reflect;
-use crate::value::{Any, Shape, Tensor, Tuple};
+use crate::value::{Any, MAX_PARTS, Shape, Tensor, Tuple};
 use elements::elements;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -15,8 +15,6 @@ use std::fmt::Write;
 const MAX_DEPTH: usize = 64;
 /// Maximum nesting depth of tuples whose fields are named.
 const MAX_NAMED_DEPTH: usize = 1000;
-/// Maximum number of parts of a value that are named or shown individually.
-pub(crate) const MAX_PARTS: usize = 1 << 20;
 
 /// A part of a value, with its path.
 struct Part {

@@ -4,6 +4,7 @@ use super::object::Ref;
 use super::{
     Adt, Bytes, Closure, DType, Device, ErrorObject, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index,
 };
+#[cfg(feature = "modules")]
 use crate::module::Module;
 use std::fmt;
 
@@ -148,9 +149,13 @@ handles! {
     Storage = STORAGE, "Storage";
     Opaque = OPAQUE, "Object";
     Adt = ADT, "Adt";
-    Module = OWN_MODULE, "Module";
     Bytes = BYTES, "bytes";
     ErrorObject = ERROR, "Error";
+}
+
+#[cfg(feature = "modules")]
+handles! {
+    Module = OWN_MODULE, "Module";
 }
 
 const _: () = assert!(size_of::<Ref<super::DLTensor>>() == 8);

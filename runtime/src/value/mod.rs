@@ -46,4 +46,5 @@ pub use storage::Storage;
 pub use string::{ByteArray, Bytes, Str};
 pub(crate) use tensor::is_dense;
 pub use tensor::{DLTensor, Lender, MAX_NDIM, SharedBytes, Tensor, TensorError, byte_size};
+pub(crate) use tuple::MAX_PARTS;
 pub use tuple::Tuple;

@@ -6,6 +6,9 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ops::Deref;
 
+/// Maximum number of parts of a value, tuples and their fields, that are named, shown or copied individually.
+pub(crate) const MAX_PARTS: usize = 1 << 20;
+
 /// tvm-ffi's sequence cell.
 #[repr(C)]
 pub struct SeqCell {

@@ -162,7 +162,13 @@ fn resolve(
         let (callee, value) = (Callee { call, handle }, builtin.function());
         return Ok(Some(Native { callee, kind: CalleeKind::Builtin, signature: None, value }));
     }
-    let value = registry::get(&info.name).unwrap_or_else(|| missing_function(&info.name));
+    let value = match registry::get(&info.name) {
+        Some(registered) => registered,
+        None => match builtins::missing_feature(&info.name) {
+            Some(feature) => return Err(left_out(&info.name, feature)),
+            None => missing_function(&info.name),
+        },
+    };
     Ok(Some(Native { callee: callee(&value), kind: CalleeKind::Registered, signature: None, value }))
 }
 
@@ -174,6 +180,12 @@ fn on_device(kernel: &Function, device: Device, allocators: &Arc<[Arc<Allocator>
 
 fn callee(value: &Function) -> Callee {
     Callee { call: value.safe_call(), handle: value.handle() }
+}
+
+fn left_out(name: &str, feature: &str) -> Error {
+    Error::value(format!(
+        "the program calls `{name}`, which this build of the runtime leaves out: build it with the feature `{feature}`"
+    ))
 }
 
 /// Placeholder for a function that was not found: programs may name functions they never call.

@@ -19,6 +19,7 @@ mod check;
 mod condition;
 mod current;
 mod decode;
+#[cfg(feature = "profiler")]
 pub mod evaluate;
 mod host_check;
 pub mod instrument;

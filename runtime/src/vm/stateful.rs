@@ -4,7 +4,7 @@
 //! Setting and reading are each atomic; for independent calls, use [`Vm::call`].
 use super::Vm;
 use crate::ffi::{Error, kind};
-use crate::show::MAX_PARTS;
+use crate::value::MAX_PARTS;
 use crate::value::{Any, Function, Tensor, Tuple};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

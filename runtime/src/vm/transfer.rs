@@ -3,7 +3,7 @@ use super::Vm;
 use super::program::{Program, numbered};
 use crate::ffi::Error;
 use crate::image::Place;
-use crate::show::MAX_PARTS;
+use crate::value::MAX_PARTS;
 use crate::value::{Any, Device, Tensor, Tuple};
 
 /// Maximum nesting depth of tuples whose tensors are copied.

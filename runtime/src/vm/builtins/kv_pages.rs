@@ -4,9 +4,8 @@
 //! `Pages` assigns free pages to sequences as they grow, and reclaims them; it does not refer to the tensors, so one
 //! serves all layers of a model. The slot of a row is `page * rows per page + row in the page`. Programs read a
 //! sequence's rows through its row of the block table.
-use super::memory::on_first_device;
+use super::memory::{check_in_place, on_first_device};
 use super::order::scratch;
-use super::sampling::check_in_place;
 use crate::ffi::{Error, kind};
 use crate::memory::meter::GrowingReservation;
 use crate::value::{DType, Device, Opaque, Shape, Tensor, copy_bits_between};

@@ -122,6 +122,14 @@ pub(super) fn on_device_of(operand: &Tensor, made: Tensor) -> Result<Tensor, Err
     if operand.device().is_host() { Ok(made) } else { transfer(&made, operand.device()) }
 }
 
+/// Rejects a tensor that cannot be changed in place.
+pub(super) fn check_in_place(tensor: &Tensor) -> Result<(), Error> {
+    if tensor.is_contiguous() && !tensor.is_read_only() {
+        return Ok(());
+    }
+    Err(Error::value(format!("{tensor:?} cannot be changed in place: it must be dense and not a constant")))
+}
+
 fn clear() -> Result<(), Error> {
     current::with(|program| {
         program.trim();

@@ -1,6 +1,6 @@
 //! Sampling of the next token with a uniform random number drawn by the caller, and transformations of the logits
 //! before that. Tensors are float32 with one row: all axes but the last have size 1.
-use super::memory::on_device_of;
+use super::memory::{check_in_place, on_device_of};
 use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{DType, Device, Tensor};
@@ -55,14 +55,6 @@ fn change_row(logits: &Tensor, change: impl FnOnce(&mut [f32]) -> Result<(), Err
     change(&mut values)?;
     // Callers of functions that work in place ensure that nobody else reads the tensor during the call.
     logits.overwrite(&Tensor::from_slice(logits.shape(), &values)?)
-}
-
-/// Rejects a tensor that cannot be changed in place.
-pub(super) fn check_in_place(tensor: &Tensor) -> Result<(), Error> {
-    if tensor.is_contiguous() && !tensor.is_read_only() {
-        return Ok(());
-    }
-    Err(Error::value(format!("{tensor:?} cannot be changed in place: it must be dense and not a constant")))
 }
 
 fn between(name: &str, value: f64, min: f64, max: f64) -> Result<f64, Error> {

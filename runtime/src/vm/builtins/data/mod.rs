@@ -1,5 +1,7 @@
 //! Tuples and ADT values; sequences and tensors of strings, which are tuples.
+#[cfg(feature = "sequences")]
 pub(super) mod sequence;
+#[cfg(feature = "strings")]
 pub(super) mod strings;
 
 use crate::ffi::{Args, Error, kind};
