@@ -68,7 +68,11 @@ impl<'a> Reader<'a> {
         mut item: impl FnMut(&mut Self) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
         let count = self.count(min_size)?;
-        (0..count).map(|_| item(self)).collect()
+        let mut items = Vec::with_capacity(count);
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Ok(items)
     }
 
     /// Reads a length and the bytes.

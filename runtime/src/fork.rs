@@ -58,8 +58,8 @@ pub(crate) fn register(registered: &AtomicBool, stage: Stage, handler: &'static 
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
     if !registered.load(Relaxed) {
-        handlers.push((stage, handler));
-        handlers.sort_by_key(|(stage, _)| *stage);
+        let position = handlers.partition_point(|(other, _)| *other <= stage);
+        handlers.insert(position, (stage, handler));
         registered.store(true, Release);
     }
 }

@@ -56,6 +56,8 @@ pub mod registry;
 mod regular_file;
 #[cfg(feature = "text")]
 pub mod show;
+mod sort;
+mod sorted_map;
 pub mod suggest;
 mod sync;
 pub mod value;

@@ -3,11 +3,10 @@
 //! Functions are looked up when a program is loaded, never while it runs.
 use crate::ffi::Error;
 use crate::fork::Table;
+use crate::sorted_map::SortedMap;
 use crate::value::Function;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
-static FUNCTIONS: Table<BTreeMap<String, Function>> = Table::new(BTreeMap::new());
+static FUNCTIONS: Table<SortedMap<String, Function>> = Table::new(SortedMap::new());
 
 /// Registers `function` as `name`; returns the previous function of that name.
 pub fn register(name: &str, function: Function) -> Option<Function> {
@@ -16,13 +15,12 @@ pub fn register(name: &str, function: Function) -> Option<Function> {
 
 /// Registers `function` as `name`; fails if the name is taken.
 pub fn register_new(name: &str, function: Function) -> Result<(), Error> {
-    match FUNCTIONS.write().entry(name.to_owned()) {
-        Entry::Vacant(entry) => {
-            entry.insert(function);
-            Ok(())
-        }
-        Entry::Occupied(_) => Err(Error::value(format!("global function `{name}` already exists"))),
+    let mut functions = FUNCTIONS.write();
+    if functions.get(name).is_some() {
+        return Err(Error::value(format!("global function `{name}` already exists")));
     }
+    functions.insert(name.to_owned(), function);
+    Ok(())
 }
 
 /// Removes the function `name`.

@@ -1,6 +1,7 @@
 //! The error of a thread's last failed call, stored until the thread's next call of a function that can fail.
 use hammock_runtime::Error;
 use hammock_runtime::ffi::{TraceEntry, kind};
+use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,11 +43,15 @@ pub(crate) fn status(body: impl FnOnce() -> Result<(), Error>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => set_error(error),
-        Err(panic) => {
-            drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
-            set_error(Error::new(kind::INTERNAL, "the runtime panicked; it has printed why"))
-        }
+        Err(panic) => set_panic(panic),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn set_panic(panic: Box<dyn Any + Send>) -> c_int {
+    drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+    set_error(Error::new(kind::INTERNAL, "the runtime panicked; it has printed why"))
 }
 
 /// Runs a body that cannot fail. A panic has already been printed, so it is not reported.

@@ -1,5 +1,6 @@
 //! Control and data flow of a function: basic blocks, reads and writes, liveness.
 use super::{Arg, Instruction, Register};
+use crate::sort::sort;
 
 /// The control-flow graph of a function.
 pub(crate) struct Flow<'a> {
@@ -23,7 +24,7 @@ impl<'a> Flow<'a> {
             leaders.extend(jump.map(|offset| target(at, offset)));
             leaders.extend((at + 1 < code.len()).then_some(at + 1));
         }
-        leaders.sort_unstable();
+        sort(&mut leaders);
         leaders.dedup();
         Flow { code, leaders }
     }

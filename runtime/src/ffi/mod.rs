@@ -53,13 +53,16 @@ fn status(body: impl FnOnce() -> Result<(), Error>) -> i32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => raise(error),
-        Err(panic) => raise(Error::new(kind::INTERNAL, panic_message(&*panic))),
+        Err(panic) => raise_panic(panic),
     }
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+#[cold]
+#[inline(never)]
+fn raise_panic(panic: Box<dyn std::any::Any + Send>) -> i32 {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("the function panicked: {}", text.unwrap_or("no message"))
+    let text = text.unwrap_or("no message");
+    raise(Error::new(kind::INTERNAL, format!("the function panicked: {text}")))
 }
 
 /// The arguments of a call as a slice.

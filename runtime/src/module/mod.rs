@@ -19,9 +19,9 @@ mod save;
 pub use save::{Loader, load, register_loader};
 
 use crate::ffi::Error;
+use crate::sorted_map::SortedMap;
 use crate::value::object::{Cell, Ref};
 use crate::value::{Any, Function, drop_nested, index};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
@@ -54,7 +54,7 @@ pub trait Node: Send + Sync + 'static {
 pub struct ModuleCell {
     node: Box<dyn Node>,
     imports: Vec<Module>,
-    found: RwLock<BTreeMap<String, Function>>,
+    found: RwLock<SortedMap<String, Function>>,
 }
 
 // SAFETY: the type index belongs to Hammock, and only `Module::new` creates such objects; nodes may be used from any

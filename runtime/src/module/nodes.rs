@@ -4,9 +4,9 @@ use crate::ffi::{Args, Error};
 use crate::image::Image;
 use crate::library::Library;
 use crate::memory::AllocatorKind;
+use crate::sorted_map::SortedMap;
 use crate::value::{Any, Device, Function};
 use crate::vm::{Options, Vm};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Kind of linked libraries.
@@ -22,7 +22,7 @@ struct VmNode(Vm);
 
 struct HostNode {
     kind: String,
-    functions: BTreeMap<String, Function>,
+    functions: SortedMap<String, Function>,
 }
 
 impl Module {
@@ -189,6 +189,6 @@ pub(super) mod tests {
 
     /// A node without functions.
     pub(in crate::module) fn empty() -> impl Node {
-        HostNode { kind: "host".to_owned(), functions: BTreeMap::new() }
+        HostNode { kind: "host".to_owned(), functions: SortedMap::new() }
     }
 }

@@ -9,7 +9,8 @@ use crate::ffi::Error;
 use crate::fork::Table;
 use crate::image::{Image, Integrity};
 use crate::library::Library;
-use std::collections::{BTreeMap, HashMap};
+use crate::sorted_map::SortedMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hmodtree");
@@ -17,7 +18,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hmodtree");
 /// Creates a module from the contents that its node saved and from its imports.
 pub type Loader = fn(contents: Vec<u8>, imports: Vec<Module>) -> Result<Module, Error>;
 
-static LOADERS: Table<BTreeMap<String, Loader>> = Table::new(BTreeMap::new());
+static LOADERS: Table<SortedMap<String, Loader>> = Table::new(SortedMap::new());
 
 /// Registers the loader of a kind of modules; returns the previous one. The runtime's own kinds cannot be replaced.
 pub fn register_loader(kind: &str, loader: Loader) -> Option<Loader> {

@@ -1,9 +1,9 @@
 //! Object types and their fields.
 use crate::ffi::{Error, TraceEntry};
 use crate::fork::Table;
+use crate::sorted_map::SortedMap;
 use crate::value::{Adt, Any, Closure, ErrorObject, FromAny, Opaque, Storage, Tuple, index};
 use std::any::TypeId;
-use std::collections::BTreeMap;
 
 /// An object type: its name, its fields, and its constructor.
 pub(super) struct ObjectType {
@@ -116,9 +116,9 @@ pub trait Reflect: Send + Sync + Sized + 'static {
     fn from_fields(fields: &Fields<'_>) -> Result<Self, Error>;
 }
 
-static REGISTERED: Table<Registered> = Table::new(Registered(BTreeMap::new()));
+static REGISTERED: Table<Registered> = Table::new(Registered(SortedMap::new()));
 
-struct Registered(BTreeMap<TypeId, &'static ObjectType>);
+struct Registered(SortedMap<TypeId, &'static ObjectType>);
 
 impl Registered {
     fn by_id(&self, object: &Opaque) -> Option<&'static ObjectType> {

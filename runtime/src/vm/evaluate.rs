@@ -2,6 +2,7 @@
 use super::Vm;
 use crate::device::{self, DeviceApi, Event, Stream};
 use crate::ffi::Error;
+use crate::sort::sort_by;
 use crate::value::Any;
 use std::fmt;
 use std::thread;
@@ -104,7 +105,7 @@ impl Timings {
     /// The median of the repeats.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
+        sort_by(&mut sorted, |a, b| a.total_cmp(b).is_lt());
         let middle = sorted.len() / 2;
         if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
     }

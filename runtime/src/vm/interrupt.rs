@@ -3,7 +3,7 @@ use super::host_check;
 use crate::ffi::{Error, kind};
 use crate::fork::{self, ForkHandler, Guards, Stage};
 use crate::memory::meter::EXHAUSTED;
-use std::collections::BTreeMap;
+use crate::sorted_map::SortedMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -90,7 +90,7 @@ struct Watchdog {
 
 #[derive(Default)]
 struct Calls {
-    by_deadline: BTreeMap<(Instant, u64), Weak<AtomicU8>>,
+    by_deadline: SortedMap<(Instant, u64), Weak<AtomicU8>>,
     count: u64,
     /// The process, by its number, in which the thread runs.
     watched_in: Option<u32>,
@@ -114,7 +114,7 @@ impl ForkHandler for Watchdog {
 
 impl Calls {
     const fn new() -> Calls {
-        Calls { by_deadline: BTreeMap::new(), count: 0, watched_in: None }
+        Calls { by_deadline: SortedMap::new(), count: 0, watched_in: None }
     }
 }
 
@@ -176,11 +176,12 @@ impl Watchdog {
         let mut calls = self.lock();
         loop {
             let now = Instant::now();
-            while let Some(first) = calls.by_deadline.first_entry().filter(|first| first.key().0 <= now) {
-                let flag = first.remove();
+            while let Some((key, flag)) = calls.by_deadline.first().filter(|((end, _), _)| *end <= now) {
                 flag.upgrade().into_iter().for_each(|flag| flag.store(TIMED_OUT, Relaxed));
+                let key = *key;
+                calls.by_deadline.remove(&key);
             }
-            let wait = calls.by_deadline.first_key_value().map(|((end, _), _)| end.duration_since(now));
+            let wait = calls.by_deadline.first().map(|((end, _), _)| end.duration_since(now));
             calls = match wait {
                 Some(wait) => self.changed.wait_timeout(calls, wait).unwrap_or_else(PoisonError::into_inner).0,
                 None => self.changed.wait(calls).unwrap_or_else(PoisonError::into_inner),

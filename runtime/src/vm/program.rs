@@ -11,8 +11,9 @@ use crate::ffi::Error;
 use crate::fork::{self, ForkHandler, Guards, Stage};
 use crate::image::Image;
 use crate::memory::{Allocator, Cache, MemoryStats, Reservation, workspace};
+use crate::sorted_map::SortedMap;
 use crate::value::{Any, Closure, Device, Tensor};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
@@ -60,12 +61,12 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 /// The programs of the process by their IDs, for forks, which take all their locks.
-pub(super) struct Programs(Mutex<BTreeMap<u64, Weak<Program>>>);
+pub(super) struct Programs(Mutex<SortedMap<u64, Weak<Program>>>);
 
-static ALL: Programs = Programs(Mutex::new(BTreeMap::new()));
+static ALL: Programs = Programs(Mutex::new(SortedMap::new()));
 
 impl Programs {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Weak<Program>>> {
+    fn lock(&self) -> MutexGuard<'_, SortedMap<u64, Weak<Program>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -4,18 +4,17 @@
 //! Setting and reading are each atomic; for independent calls, use [`Vm::call`].
 use super::Vm;
 use crate::ffi::{Error, kind};
-use crate::value::MAX_PARTS;
-use crate::value::{Any, Function, Tensor, Tuple};
-use std::collections::BTreeMap;
+use crate::sorted_map::SortedMap;
+use crate::value::{Any, Function, MAX_PARTS, Tensor, Tuple};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// State of a virtual machine between calls.
 #[derive(Default)]
 pub(super) struct State {
     /// Stateful calls by function.
-    calls: Mutex<BTreeMap<String, StatefulCall>>,
+    calls: Mutex<SortedMap<String, StatefulCall>>,
     /// Saved functions by name.
-    saved: Mutex<BTreeMap<String, Function>>,
+    saved: Mutex<SortedMap<String, Function>>,
 }
 
 /// Inputs and result of a stateful call.
@@ -46,7 +45,7 @@ impl Vm {
             return Err(Error::type_error(format!("{takes}, not {}", args.len())));
         }
         let inputs = self.place_arguments(function, args)?.into_iter().map(Some).collect();
-        lock(&self.1.calls).entry(function.to_owned()).or_default().inputs = inputs;
+        lock(&self.1.calls).get_or_default(function.to_owned()).inputs = inputs;
         Ok(())
     }
 
@@ -59,7 +58,7 @@ impl Vm {
         })?;
         let value = self.place_argument(function, position, value)?;
         let mut calls = lock(&self.1.calls);
-        let inputs = &mut calls.entry(function.to_owned()).or_default().inputs;
+        let inputs = &mut calls.get_or_default(function.to_owned()).inputs;
         inputs.resize(names.len(), None);
         inputs[position] = Some(value);
         Ok(())
@@ -74,7 +73,7 @@ impl Vm {
         let input = |position: usize| inputs.get(position).cloned().flatten().ok_or_else(|| missing(position));
         let args = (0..names.len()).map(input).collect::<Result<Vec<_>, _>>()?;
         let result = self.call(function, &args)?;
-        lock(&self.1.calls).entry(function.to_owned()).or_default().output = Some(result);
+        lock(&self.1.calls).get_or_default(function.to_owned()).output = Some(result);
         Ok(())
     }
 

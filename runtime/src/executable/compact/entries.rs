@@ -8,6 +8,7 @@
 //! kernel that fills it takes about 200 bytes of code, against about 60 bytes of interpreter data, which the processor
 //! prefetches. So the interpreter also runs long sequences of allocations.
 use super::{Compact, Op};
+use crate::sort::{sort, sort_by};
 use std::ops::Range;
 
 /// Minimum number of steps of machine code between entry and exit that pays for the switch.
@@ -25,7 +26,7 @@ impl Compact {
         let interpreted = self.interpreted();
         let mut entries: Vec<u32> = std::iter::once(0).chain(after_calls).chain(loops).collect();
         entries.extend(interpreted.iter().map(|steps| steps.end));
-        entries.sort_unstable();
+        sort(&mut entries);
         entries.dedup();
         entries.retain(|entry| self.is_worthwhile(*entry, &interpreted));
         entries
@@ -79,7 +80,7 @@ impl Compact {
     fn innermost_loops(&self) -> Vec<u32> {
         let mut innermost = vec![0; self.ops.len()];
         let mut loops: Vec<_> = self.loops().collect();
-        loops.sort_unstable_by_key(|body| std::cmp::Reverse(body.len()));
+        sort_by(&mut loops, |a, b| a.len() > b.len());
         loops.into_iter().for_each(|body| {
             innermost[body.start as usize..body.end as usize].fill(body.start + 1);
         });

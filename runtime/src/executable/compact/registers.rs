@@ -1,6 +1,7 @@
 //! Slot allocation for registers, and last reads.
 use super::Slot;
 use crate::executable::flow::{self, BitSet, Flow};
+use crate::sort::{sort, sort_by};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -29,7 +30,7 @@ impl Registers {
         let mut scan = Scan { intervals: vec![None; count], last_reads: Vec::new(), unread };
         (0..params).for_each(|param| scan.extend(param, 0));
         (0..flow.len()).for_each(|block| scan.block(flow, block, live_out[block].clone()));
-        scan.last_reads.sort_unstable();
+        sort(&mut scan.last_reads);
         let (slots, count) = assign(&scan.intervals, params);
         Registers { slots, count, last_reads: scan.last_reads, unread: scan.unread }
     }
@@ -90,7 +91,7 @@ impl Scan {
 /// Slots for the intervals, and the number of slots.
 fn assign(intervals: &[Option<(usize, usize)>], params: usize) -> (Vec<Slot>, usize) {
     let mut order: Vec<_> = (0..intervals.len()).filter(|r| *r >= params && intervals[*r].is_some()).collect();
-    order.sort_unstable_by_key(|register| (intervals[*register], *register));
+    sort_by(&mut order, |a, b| (intervals[*a], *a) < (intervals[*b], *b));
     let mut slots: Vec<Slot> = vec![0; intervals.len()];
     let mut busy: BinaryHeap<Reverse<(usize, Slot)>> = BinaryHeap::new();
     let mut free: BinaryHeap<Reverse<Slot>> = BinaryHeap::new();

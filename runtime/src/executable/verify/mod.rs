@@ -17,6 +17,7 @@
 //! The executable: instructions are contiguous, and memory scopes belong to tensors of the constant pool.
 use super::flow::{self, BitSet, Flow};
 use super::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register};
+use crate::sort::{sort, sort_by};
 
 /// Maximum number of registers of a frame.
 pub const MAX_REGISTERS: usize = 1 << 20;
@@ -40,7 +41,7 @@ pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
             checker.check_body()?;
         }
     }
-    ranges.sort_unstable_by_key(|(start, ..)| *start);
+    sort_by(&mut ranges, |a, b| a.0 < b.0);
     for pair in ranges.windows(2) {
         let checker = Checker { executable, function: pair[1].2 };
         checker.require(pair[0].1 <= pair[1].0, || "it shares instructions with another".into())?;
@@ -50,7 +51,7 @@ pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
 
 fn check_names(executable: &Executable) -> Result<(), ExecutableError> {
     let mut functions: Vec<_> = executable.functions.iter().collect();
-    functions.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    sort_by(&mut functions, |a, b| a.name < b.name);
     functions.windows(2).try_for_each(|pair| {
         let checker = Checker { executable, function: pair[1] };
         checker.require(pair[0].name != pair[1].name, || "another function has the same name".into())
@@ -63,7 +64,7 @@ fn check_scopes(executable: &Executable) -> Result<(), ExecutableError> {
         matches!(constant, Some(Constant::Tensor(_)))
     };
     let mut indices: Vec<i64> = executable.memory_scopes.iter().map(|(index, _)| *index).collect();
-    indices.sort_unstable();
+    sort(&mut indices);
     if let Some(index) = indices.iter().find(|index| !is_tensor(index)) {
         return Err(ExecutableError::Malformed(format!(
             "a memory scope is for constant {index}, which is not a tensor"

@@ -8,9 +8,10 @@ use super::memory::{check_in_place, on_first_device};
 use super::order::scratch;
 use crate::ffi::{Error, kind};
 use crate::memory::meter::GrowingReservation;
+use crate::sort::sort;
+use crate::sorted_map::SortedMap;
 use crate::value::{DType, Device, Opaque, Shape, Tensor, copy_bits_between};
 use crate::vm::{Builtin, builtin::builtin};
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -39,7 +40,7 @@ struct State {
     pages: usize,
     /// A stack of released pages.
     free: Vec<i32>,
-    sequences: BTreeMap<i64, Sequence>,
+    sequences: SortedMap<i64, Sequence>,
     /// Charges for the memory of these lists.
     counted: GrowingReservation,
 }
@@ -126,7 +127,7 @@ fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
         fresh: 0,
         pages,
         free: Vec::new(),
-        sequences: BTreeMap::new(),
+        sequences: SortedMap::new(),
         counted: GrowingReservation::default(),
     };
     Ok(Opaque::new(Pages(Mutex::new(state))))
@@ -136,7 +137,7 @@ fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Err
     let _scratch = scratch(sequences.len(), 3 * size_of::<i64>())?;
     let mut state = state(pages)?;
     let mut distinct = sequences.as_slice().to_vec();
-    distinct.sort_unstable();
+    sort(&mut distinct);
     if sequences.len() != rows.len() || distinct.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(Error::value(format!("{sequences} and {rows} are not sequences with a number of rows for each")));
     }
@@ -154,7 +155,7 @@ fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Err
     state.reserve(wanted, sequences.len())?;
     for (sequence, more) in sequences.iter().zip(&more) {
         let wanted = state.wanted(*sequence, *more);
-        let list = &mut state.sequences.entry(*sequence).or_default().pages;
+        let list = &mut state.sequences.get_or_default(*sequence).pages;
         list.try_reserve(wanted).map_err(|_| no_memory(wanted))?;
     }
     let mut rest = places.as_mut_slice::<i64>()?;

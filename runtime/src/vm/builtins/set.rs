@@ -1,6 +1,6 @@
 //! Operators whose result sizes depend on the data: unique elements, indices of nonzero elements.
 use super::memory::on_device_of;
-use super::order::{keys, scratch, zero_key};
+use super::order::{keys, scratch, sorted, zero_key};
 use crate::ffi::Error;
 use crate::value::{Any, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
@@ -124,11 +124,15 @@ fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Uniq
         _ => Groups::of(count, |at| hash.of(slice(at)), |a, b| slice(a) == slice(b)),
     };
     if by_value {
-        let mut order: Vec<usize> = (0..groups.first.len()).collect();
-        match length {
-            1 => order.sort_unstable_by_key(|group| keys[groups.first[*group] as usize]),
-            _ => order.sort_unstable_by_key(|group| slice(groups.first[*group] as usize)),
-        }
+        let first = |group: &usize| groups.first[*group] as usize;
+        let order = match length {
+            1 => sorted((0..groups.first.len()).map(|group| keys[first(&group)])),
+            _ => {
+                let mut order: Vec<usize> = (0..groups.first.len()).collect();
+                order.sort_unstable_by_key(|group| slice(first(group)));
+                order
+            }
+        };
         groups.reorder(&order);
     }
     let bytes = value.as_bytes()?;

@@ -9,9 +9,9 @@ use crate::fork::Table;
 use crate::json::Json;
 use crate::memory::Reservation;
 use crate::module::Module;
+use crate::sorted_map::SortedMap;
 use crate::value::{Any, DType, Device, FromAny, Function, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
@@ -37,9 +37,9 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns a module whose `get_params` function returns the cached tensors with these names."),
 ];
 
-static CACHE: Table<BTreeMap<String, Tensor>> = Table::new(BTreeMap::new());
+static CACHE: Table<SortedMap<String, Tensor>> = Table::new(SortedMap::new());
 
-fn cache() -> RwLockWriteGuard<'static, BTreeMap<String, Tensor>> {
+fn cache() -> RwLockWriteGuard<'static, SortedMap<String, Tensor>> {
     CACHE.write()
 }
 
@@ -52,7 +52,7 @@ fn update(name: &str, value: &Any, replace: Option<bool>) -> Result<(), Error> {
     let owned = value.clone();
     let tensor = Tensor::from_any(&owned).ok_or_else(|| Error::type_error(format!("{value} is not a Tensor")))?;
     let mut cache = cache();
-    if replace != Some(true) && cache.contains_key(name) {
+    if replace != Some(true) && cache.get(name).is_some() {
         return Err(Error::value(format!("tensor `{name}` is already in the cache")));
     }
     cache.insert(name.to_owned(), tensor);
