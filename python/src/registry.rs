@@ -6,7 +6,7 @@ use crate::{
     },
     error::raise,
 };
-use hammock_runtime::{builtins, registry, suggest::nearest, vm::Builtin};
+use hammock_runtime::{builtins, global_names, registry, suggest::nearest, vm::Builtin};
 use pyo3::{
     exceptions::{PyKeyError, PyTypeError, PyValueError},
     prelude::*,
@@ -67,11 +67,7 @@ pub fn remove_global_func(name: &str) -> PyResult<()> {
 /// The names of all global functions, registered ones and builtins, sorted.
 #[pyfunction]
 pub fn list_global_func_names() -> Vec<String> {
-    let mut names = registry::names();
-    names.extend(builtins().map(|builtin| builtin.name.to_owned()));
-    names.sort_unstable();
-    names.dedup();
-    names
+    global_names()
 }
 
 fn builtin(name: &str) -> Option<&'static Builtin> {

@@ -70,4 +70,7 @@ pub use library::Library;
 pub use printable::printable;
 pub use regular_file::open_regular;
 pub use value::{Adt, Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};
-pub use vm::{Vm, builtins::all as builtins};
+pub use vm::{
+    Vm,
+    builtins::{all as builtins, global_names},
+};

@@ -5,7 +5,7 @@ use crate::tensor::hammock_deleter;
 use crate::value::strings;
 use hammock_runtime::ffi::{SafeCall, kind};
 use hammock_runtime::vm::Builtin;
-use hammock_runtime::{Any, Error, Function, builtins, registry};
+use hammock_runtime::{Any, Error, Function, builtins, global_names, registry};
 use std::ffi::{c_char, c_int, c_void};
 
 /// A C function with its context.
@@ -149,12 +149,9 @@ pub unsafe extern "C" fn hammock_registered(name: *const c_char, function: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_registered_names(names: *mut Any) -> c_int {
     status(|| {
-        let mut all = registry::names();
-        all.extend(builtins().map(|builtin| builtin.name.to_owned()));
-        all.sort_unstable();
-        all.dedup();
+        let all = strings(&global_names());
         // SAFETY: as the caller promises.
-        unsafe { write(names, "names", strings(&all)) }
+        unsafe { write(names, "names", all) }
     })
 }
 

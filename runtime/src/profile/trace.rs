@@ -2,14 +2,16 @@
 //! show.
 use super::{Event, Profile};
 use crate::json::Json;
-use std::collections::BTreeSet;
+use crate::sort::sort;
 use std::time::Duration;
 
 impl Profile {
     /// The individually recorded calls ([`super::Profiler::with_events`]) as complete events, in microseconds, after
     /// metadata events that name the process and its threads.
     pub fn trace(&self) -> String {
-        let threads: BTreeSet<u32> = self.events.iter().map(|event| event.thread).collect();
+        let mut threads: Vec<u32> = self.events.iter().map(|event| event.thread).collect();
+        sort(&mut threads);
+        threads.dedup();
         let names = std::iter::once(metadata("process_name", 0, "hammock")).chain(threads.into_iter().map(thread_name));
         let events = self.events.iter().map(|event| self.trace_event(event));
         let events: Vec<String> = names.chain(events).map(|event| event.to_string()).collect();

@@ -37,7 +37,7 @@ mod stack;
 mod stateful;
 mod transfer;
 
-pub use builtin::{Builtin, Param};
+pub use builtin::Builtin;
 pub use current::{check_interrupt, invoke};
 pub use host_check::HostCheck;
 pub use interrupt::Interrupt;

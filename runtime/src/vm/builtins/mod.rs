@@ -34,6 +34,8 @@ mod tensor_cache;
 mod text;
 
 use super::builtin::Builtin;
+use crate::registry;
+use crate::sort::sort;
 
 /// The families, in the order they are listed.
 static FAMILIES: &[&[Builtin]] = &[
@@ -112,6 +114,15 @@ pub(super) fn missing_feature(name: &str) -> Option<&'static str> {
 /// Every builtin.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {
     FAMILIES.iter().copied().flatten()
+}
+
+/// The names of all global functions, registered ones and builtins, sorted.
+pub fn global_names() -> Vec<String> {
+    let mut names = registry::names();
+    names.extend(all().map(|builtin| builtin.name.to_owned()));
+    sort(&mut names);
+    names.dedup();
+    names
 }
 
 /// The builtin `name`.

@@ -1,8 +1,6 @@
 //! Greedy non-maximum suppression of one class: takes boxes from the highest score down, and retains each that no
 //! retained box suppresses.
 
-use std::cmp::Reverse;
-
 /// Number of boxes that are compared at a time.
 const LANES: usize = 8;
 
@@ -44,7 +42,7 @@ pub fn select(boxes: &[Corners], scores: &[f32], rules: &Rules) -> Vec<usize> {
         return kept;
     }
     let candidates = scores.iter().enumerate().filter(|(_, score)| **score > rules.score);
-    let mut keys: Vec<_> = candidates.map(|(index, score)| (Reverse(sort_key(*score)), index)).collect();
+    let mut keys: Vec<_> = candidates.map(|(index, score)| (u64::from(!sort_key(*score)), index)).collect();
     let (mut rest, mut batch) = (keys.as_mut_slice(), FIRST_BATCH);
     let mut retained = Retained::default();
     while !rest.is_empty() {
