@@ -204,9 +204,10 @@ int hammock_fail(const char *kind, const char *message);
 int hammock_any_copy(const hammock_any *from, hammock_any *copy);
 /* Releases a value and sets it to none. Null is allowed. */
 void hammock_any_free(hammock_any *value);
-/* Formats a value for people. */
+/* Formats a value for people (feature `text`). */
 int hammock_any_show(const hammock_any *from, hammock_any *shown);
 
+/* Create a string, and a shape. */
 int hammock_string(const char *bytes, size_t size, hammock_any *string);
 int hammock_shape(const int64_t *sizes, size_t count, hammock_any *shape);
 /* The fields are copied: the caller still owns its values. */
@@ -226,15 +227,16 @@ int hammock_as_adt(const hammock_any *from, int64_t *tag, const hammock_any **fi
 int hammock_tuple_field(const hammock_any *from, size_t index, const hammock_any **field);
 int hammock_as_tensor(const hammock_any *from, hammock_tensor *tensor);
 
-/* Reflection (not in the smallest build of the library). Objects such as ADT values and errors have fields:
- * the tuple of their names, which is empty for other values, and a field by name. */
+/* Objects such as ADT values and errors have fields: the tuple of their names, which is empty for other values, and a
+ * field by name (feature `reflection`). */
 int hammock_fields(const hammock_any *from, hammock_any *names);
 int hammock_field(const hammock_any *from, const char *name, hammock_any *field);
 /* Compares the contents of two values: 1 if they are equal, otherwise 0. Equal values have equal hashes. Functions are
- * only equal to themselves. */
+ * only equal to themselves (feature `reflection`). */
 int hammock_equal(const hammock_any *left, const hammock_any *right, int *equal);
 int hammock_hash(const hammock_any *from, uint64_t *hash);
-/* Saves a value as a JSON graph in tvm-ffi's format (a string), and loads it. Functions cannot be saved. */
+/* Saves a value as a JSON graph in tvm-ffi's format (a string), and loads it. Functions cannot be saved
+ * (feature `reflection`). */
 int hammock_to_json(const hammock_any *from, hammock_any *json);
 int hammock_from_json(const char *json, hammock_any *loaded);
 
@@ -280,26 +282,26 @@ int hammock_unregister(const char *name);
 int hammock_registered(const char *name, hammock_any *function);
 int hammock_registered_names(hammock_any *names);
 
-/* ---- Modules: collections of functions (not in the smallest build of the library) ---- */
+/* ---- Modules: collections of functions ---- */
 
 enum {
     HAMMOCK_MODULE_SERIALIZABLE = 1, /* it can be saved */
     HAMMOCK_MODULE_RUNNABLE = 2      /* it has functions to call */
 };
 
-/* Creates a module of `count` functions of the host program, with a kind such as "app.tokenizer". */
+/* Creates a module of `count` functions of the host program, with a kind such as "app.tokenizer" (feature `modules`). */
 int hammock_module(const char *kind, const char *const *names, const hammock_any *functions, size_t count,
                    hammock_any *module);
-/* Its kind (a string), and its property flags. */
+/* Its kind (a string), and its property flags (feature `modules`). */
 int hammock_module_kind(const hammock_any *module, hammock_any *kind);
 int hammock_module_properties(const hammock_any *module, int64_t *properties);
 /* The names of its own functions (a tuple of strings), and a function by name: its own, otherwise an imported module's;
- * none if there is no such function. */
+ * none if there is no such function (feature `modules`). */
 int hammock_module_functions(const hammock_any *module, hammock_any *names);
 int hammock_module_function(const hammock_any *module, const char *name, hammock_any *function);
-/* The modules that it imports: a tuple. */
+/* The modules that it imports: a tuple (feature `modules`). */
 int hammock_module_imports(const hammock_any *module, hammock_any *imports);
-/* Serializes the module with all its imports, and loads it. */
+/* Serializes the module with all its imports, and loads it (feature `modules`). */
 int hammock_module_save(const hammock_any *module, hammock_any *bytes);
 int hammock_module_load(const void *bytes, size_t size, hammock_any *module);
 
@@ -311,7 +313,7 @@ int hammock_library_load(const void *bytes, size_t size, hammock_library **libra
 /* Null is allowed. Virtual machines created from the library keep their own reference. */
 void hammock_library_free(hammock_library *library);
 /* The model as a module: an executable that imports its kernels. Its function `vm_load_executable`
- * creates a virtual machine. */
+ * creates a virtual machine (feature `modules`). */
 int hammock_library_module(const hammock_library *library, hammock_any *module);
 
 enum { HAMMOCK_ALLOCATOR_POOLED = 0, HAMMOCK_ALLOCATOR_NAIVE = 1 };
@@ -356,7 +358,7 @@ int hammock_vm_parameters(const hammock_vm *vm, const char *function, hammock_an
  *   the sizes of a tensor or shape, or none if they are unknown: a tuple of integers, and of strings for symbolic
  *   sizes. */
 int hammock_vm_signature(const hammock_vm *vm, const char *function, hammock_any *signature);
-/* The callable functions as a module, which keeps its own reference to the virtual machine. */
+/* The callable functions as a module, which keeps its own reference to the virtual machine (feature `modules`). */
 int hammock_vm_module(const hammock_vm *vm, hammock_any *module);
 
 /* Calls a function. `result` may be null. Tensors are copied to the devices of the function's parameters, if they are
@@ -416,7 +418,8 @@ typedef struct hammock_timings {
     double max;
 } hammock_timings;
 
-/* Times a function. If `seconds` is not null, it receives the figures of the `repeat` repeats. */
+/* Times a function. If `seconds` is not null, it receives the figures of the `repeat` repeats (feature
+ * `profiler`). */
 int hammock_vm_time(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                     const hammock_evaluation *how, hammock_timings *timings, double *seconds);
 
@@ -479,11 +482,11 @@ int hammock_vm_watch(const hammock_vm *vm, const hammock_instrument *instrument)
 
 /* Profiling by function and kernel: create a profiler, which records up to `most_events` individual calls for a trace;
  * set it; call; render it as "table", "json", "trace" (for Chrome or Perfetto) or "flame" (SVG), a string. A null
- * profiler detaches it. */
+ * profiler detaches it (feature `profiler`). */
 int hammock_profiler_new(size_t most_events, hammock_profiler **profiler);
 int hammock_vm_set_profiler(const hammock_vm *vm, const hammock_profiler *profiler);
 int hammock_profiler_render(const hammock_profiler *profiler, const char *form, hammock_any *rendered);
-/* Clears the recorded data. */
+/* Clears the recorded data, and releases the profiler (feature `profiler`). */
 int hammock_profiler_reset(const hammock_profiler *profiler);
 void hammock_profiler_free(hammock_profiler *profiler);
 

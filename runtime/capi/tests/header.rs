@@ -40,20 +40,23 @@ fn spaced(text: &str) -> String {
 
 /// Functions that the crate exports.
 fn exported() -> Functions {
+    fs::read_dir(folder().join("src")).unwrap().flat_map(|file| exported_by(&file.unwrap().path())).collect()
+}
+
+/// Functions that a file exports.
+fn exported_by(file: &Path) -> Functions {
     let mut functions = Functions::new();
-    for file in fs::read_dir(folder().join("src")).unwrap() {
-        let source = fs::read_to_string(file.unwrap().path()).unwrap();
-        for item in source.split("#[unsafe(no_mangle)]").skip(1) {
-            let (_, item) = item.split_once("extern \"C\" fn ").unwrap();
-            let (name, rest) = item.split_once('(').unwrap();
-            let (params, rest) = rest.split_once(')').unwrap();
-            let returned = rest.split_once('{').unwrap().0.trim().strip_prefix("->").map_or("()", str::trim);
-            let params = params.split(',').map(str::trim).filter(|param| !param.is_empty()).map(|param| {
-                let (name, ty) = param.split_once(':').unwrap();
-                spaced(&format!("{} {name}", c_type(ty.trim())))
-            });
-            functions.insert(name.to_owned(), params.chain([c_type(returned)]).collect());
-        }
+    let source = fs::read_to_string(file).unwrap();
+    for item in source.split("#[unsafe(no_mangle)]").skip(1) {
+        let (_, item) = item.split_once("extern \"C\" fn ").unwrap();
+        let (name, rest) = item.split_once('(').unwrap();
+        let (params, rest) = rest.split_once(')').unwrap();
+        let returned = rest.split_once('{').unwrap().0.trim().strip_prefix("->").map_or("()", str::trim);
+        let params = params.split(',').map(str::trim).filter(|param| !param.is_empty()).map(|param| {
+            let (name, ty) = param.split_once(':').unwrap();
+            spaced(&format!("{} {name}", c_type(ty.trim())))
+        });
+        functions.insert(name.to_owned(), params.chain([c_type(returned)]).collect());
     }
     functions
 }
@@ -99,6 +102,41 @@ fn header_and_library_agree() {
     for (name, signature) in &declared {
         assert_eq!(signature, &exported[name], "of `{name}`");
     }
+}
+
+/// The feature in the comment before each declaration, such as "(feature `text`)".
+fn declared_features() -> BTreeMap<String, String> {
+    let header = fs::read_to_string(folder().join("../include/hammock.h")).unwrap();
+    let mut features = BTreeMap::new();
+    for part in header.split("/*").skip(1) {
+        let (comment, code) = part.split_once("*/").unwrap();
+        let comment = comment.replace("\n *", "");
+        let feature = comment.split_once("(feature `").map(|(_, rest)| rest.split_once("`)").unwrap().0.to_owned());
+        let names = code.split(';').filter_map(|statement| declaration(statement.trim())).map(|(name, _)| name);
+        features.extend(names.filter_map(|name| Some((name, feature.clone()?))));
+    }
+    features
+}
+
+/// The feature of each function whose file has one in `lib.rs`.
+fn exported_features() -> BTreeMap<String, String> {
+    let root = fs::read_to_string(folder().join("src/lib.rs")).unwrap();
+    let gated = root.split("#[cfg(feature = \"").skip(1).map(|part| {
+        let (feature, rest) = part.split_once("\")]\npub mod ").unwrap();
+        (feature.to_owned(), rest.split_once(';').unwrap().0)
+    });
+    let functions = gated.flat_map(|(feature, module)| {
+        let file = folder().join(format!("src/{module}.rs"));
+        exported_by(&file).into_keys().map(move |name| (name, feature.clone()))
+    });
+    functions.collect()
+}
+
+#[test]
+fn the_header_names_features() {
+    let exported = exported_features();
+    assert!(exported.len() > 20 && exported["hammock_any_show"] == "text", "{exported:?}");
+    assert_eq!(declared_features(), exported);
 }
 
 #[test]

@@ -23,6 +23,33 @@ fn int(value: i64) -> Any {
 }
 
 #[test]
+fn features_name_their_builtins() {
+    let of = |prefix: &str| all().filter(|builtin| builtin.name.starts_with(prefix)).count();
+    let optional: Vec<_> = OPTIONAL.iter().filter(|family| family.is_included).collect();
+    for family in &optional {
+        assert!(family.prefixes.iter().all(|prefix| of(prefix) > 0), "{}", family.feature);
+    }
+    let named: usize = optional.iter().flat_map(|family| family.prefixes).map(|prefix| of(prefix)).sum();
+    let gated = [
+        data::sequence::TABLE,
+        data::strings::TABLE,
+        debug::TABLE,
+        detection::TABLE,
+        kv_cache::TABLE,
+        kv_pages::TABLE,
+        module::TABLE,
+        sampling::TABLE,
+        set::TABLE,
+        sort::TABLE,
+        tensor_cache::TABLE,
+        text::TABLE,
+    ];
+    let cuda = usize::from(cfg!(feature = "cuda"));
+    assert_eq!(named, gated.iter().map(|table| table.len()).sum::<usize>() + cuda);
+    assert_eq!(missing_feature("hammock.strings.join"), None);
+}
+
+#[test]
 fn the_table_is_sound() {
     let names: Vec<_> = all().map(|builtin| builtin.name).collect();
     let mut unique = names.clone();
