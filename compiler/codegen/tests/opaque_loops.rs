@@ -42,12 +42,22 @@ fn independent_lines_run_in_parallel() {
     let chosen_line =
         "for k in range(50):\n    y[T.max(T.min(at[vi, vj, k], T.int64(39)), T.int64(0)), vj, k] = x[vi, vj, k]";
     let chosen_lines = block(noalias, "SS", chosen_line);
+    let vectors = |lanes: i64| {
+        let body = format!(
+            "for k in range(30):\n    for lane in range({lanes}):\n        if vj * 5 + lane < 50:\n            \
+             y[vi, k, vj * 5 + lane] = x[vi, k, vj * 5 + lane]"
+        );
+        block(noalias, "SS", &body)
+    };
     let cases = [
         (block(noalias, "SS", SCAN), "opaque, 2 loops parallel"),
         (block(noalias, "SS", chosen), "opaque, 2 loops parallel"),
         (block(noalias, "SS", other_line), "opaque, 1 loop parallel"),
         (chosen_lines.clone(), "opaque\n"),
         (block(noalias, "SR", SCAN), "opaque, 1 loop parallel"),
+        (vectors(5), "opaque, 2 loops parallel"),
+        // Adjacent iterations store the same elements.
+        (vectors(6), "opaque, 1 loop parallel"),
         // Parameters may alias.
         (block("", "SS", SCAN), "opaque\n"),
     ];

@@ -1,12 +1,10 @@
 //! Parallel loops around opaque statements.
 //!
 //! Sorting, searching, scanning and scattering along lines have independent iterations: an axis of the block appears
-//! alone as an index in every access to what the block writes, so no two iterations touch the same element.
+//! alone as an index in every access to what the block writes, so no two iterations touch the same element. So have
+//! iterations that compute a vector each: the index is `axis * n + lane` with `lane` between 0 and `n`.
 
-use crate::{
-    index::{Simplifier, same_expr},
-    raise::BlockNest,
-};
+use crate::{index::Simplifier, raise::BlockNest};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
@@ -42,6 +40,8 @@ struct Accesses {
     /// Buffers that it writes to, except its own allocations.
     written: Vec<Buffer>,
     all: Vec<(Buffer, Vec<PrimExpr>)>,
+    /// Knows the ranges of the variables of loops inside the block.
+    simplifier: Simplifier,
 }
 
 impl Accesses {
@@ -50,6 +50,7 @@ impl Accesses {
     fn of(block: &Block) -> Option<Accesses> {
         let (mut own, mut written, mut all): (Vec<Var>, Vec<Buffer>, _) = (Vec::new(), Vec::new(), Vec::new());
         let mut known = block.init.is_none();
+        let mut simplifier = Simplifier::default();
         block.body.walk(&mut |stmt| {
             match &stmt.kind {
                 StmtKind::Alloc(buffer, _) => own.push(buffer.data.clone()),
@@ -57,6 +58,7 @@ impl Accesses {
                     written.push(buffer.clone());
                     all.push((buffer.clone(), indices.clone()));
                 }
+                StmtKind::For(l) => simplifier.learn(&l.var, &l.min, &l.extent),
                 StmtKind::Decl(_) | StmtKind::Return(_) | StmtKind::Block(_) | StmtKind::Attr { .. } => known = false,
                 _ => {}
             }
@@ -70,16 +72,28 @@ impl Accesses {
             });
         });
         written.retain(|buffer| !own.contains(&buffer.data));
-        known.then_some(Accesses { written, all })
+        known.then_some(Accesses { written, all, simplifier })
     }
 
-    /// Returns true if every access to a buffer's memory has the axis alone as the index of the same dimension.
+    /// Returns true if every access to a buffer's memory has an index of the same dimension in a range that belongs to
+    /// one position along the axis.
     fn is_partitioned_by(&self, buffer: &Buffer, axis: &Var) -> bool {
         let touched: Vec<_> = self.all.iter().filter(|(other, _)| other.data == buffer.data).collect();
-        let is_own = |e: &PrimExpr| same_expr(&Simplifier::default().index(e), &axis.expr());
-        let dims = 0..buffer.ndim();
+        let is_partitioned = |dim: usize| {
+            let mut lengths = touched.iter().map(|(_, indices)| self.range_length(&indices[dim], axis));
+            lengths.next().flatten().is_some_and(|length| lengths.all(|other| other == Some(length)))
+        };
         buffer.strides.is_empty()
             && touched.iter().all(|(other, indices)| other == buffer && indices.len() == buffer.ndim())
-            && dims.into_iter().any(|dim| touched.iter().all(|(_, indices)| is_own(&indices[dim])))
+            && (0..buffer.ndim()).any(is_partitioned)
+    }
+
+    /// Returns `n` of an index `axis * n + rest` with `rest` between 0 and `n`.
+    fn range_length(&self, index: &PrimExpr, axis: &Var) -> Option<i64> {
+        let (length, rest) = Simplifier::default().poly(index).linear_in(&axis.expr())?;
+        let length = length.as_constant().filter(|length| *length > 0)?;
+        let rest = rest.to_expr();
+        let is_inside = rest.clone().ge(0i64).and(rest.lt(PrimExpr::int64(length)));
+        (self.simplifier.truth(&is_inside) == Some(true)).then_some(length)
     }
 }
