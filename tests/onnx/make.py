@@ -175,7 +175,8 @@ def grid_samples():
         ("linear", "zeros", 0, 17, [5, 3]), ("linear", "border", 1, 3, [4, 5]), ("linear", "reflection", 0, 2, [17, 2]),
         ("nearest", "zeros", 1, 20, [3, 3]), ("nearest", "reflection", 1, 3, [2, 9]), ("cubic", "zeros", 0, 17, [4, 2]),
         ("cubic", "border", 0, 2, [3, 6]), ("cubic", "reflection", 1, 1, [5, 5]), ("linear", "zeros", 0, 16, [2, 3, 4]),
-        ("linear", "border", 0, 2, [3, 2, 4]), ("nearest", "zeros", 0, 2, [3, 3, 2]),
+        ("linear", "border", 0, 2, [3, 2, 4]), ("nearest", "zeros", 0, 2, [3, 3, 2]), ("linear", "zeros", 0, 3, [4, 16]),
+        ("cubic", "reflection", 1, 2, [2, 32]),
     ]):
         x = random(80 + at, 2, channels, *[6, 5, 4][: len(grid)])
         positions = (random(100 + at, 2, *grid, len(grid)) * 1.5).astype(np.float32)

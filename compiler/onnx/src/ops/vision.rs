@@ -12,6 +12,9 @@ pub const OPS: &[Op] = &[
         .attributes("coordinate_transformation_mode@16 mode output_height output_width sampling_ratio spatial_scale"),
 ];
 
+/// Positions that the kernels of grid sampling compute at a time.
+const POSITION_LANES: i64 = 16;
+
 /// Moves the coordinates, which are last in ONNX and after the batch in our operators.
 fn move_coordinates(n: &mut Node, x: Operand, last: bool) -> node::Result<Operand> {
     let rank = n.rank(&x)? as i64;
@@ -42,6 +45,11 @@ fn grid_sample(n: &mut Node) -> Result {
     ];
     if positions.is_empty() || positions.len() + 2 != sizes.len() {
         return n.error("its grid has to have as many dimensions as its data");
+    }
+    let fills_vectors = positions.last().and_then(PrimExpr::as_int).is_some_and(|width| width % POSITION_LANES == 0);
+    if fills_vectors {
+        let grid = move_coordinates(n, grid, false)?;
+        return Ok(n.call_with("image.grid_sample", [x, grid], &attrs)?.into());
     }
     // One row of positions: kernels have vectors along it, which short rows would not fill.
     let ones = vec![PrimExpr::int64(1); positions.len() - 1];
