@@ -373,3 +373,37 @@ fn periodic_selects() {
         case.check(dtype, &text);
     }
 }
+
+/// Narrow rows, with values that depend on the column alone, the row alone, or on positions.
+#[test]
+fn narrow_rows() {
+    let mut collapsed = 0;
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let names = &["a", "b", "c"][..case.rng.between(2, 3) as usize];
+        names.iter().for_each(|name| case.axis(name, &SIZES, false));
+        if let Some(last) = case.axes.last_mut() {
+            (last.1, last.3) = (case.rng.between(1, 9), false);
+        }
+        case.shrink();
+        let (row, column) = (names[names.len() - 2], names[names.len() - 1]);
+        for own in [names, &[column], &[row], &[names[0]]] {
+            let input = case.over(own, false);
+            case.inputs.push(input);
+        }
+        let [all, by_column, by_row, by_first] = [0, 1, 2, 3].map(|n| case.load(n));
+        let value = match case.rng.below(4) {
+            0 => format!("{all} - {by_column}"),
+            1 => format!("({all} - {by_row}) * {by_column}"),
+            2 => format!("T.Select({all} < {by_column}, {by_row}, {by_first})"),
+            _ => format!("T.Select(v{row} - v{column} == {}, {by_first}, {by_first} + {by_first})", seed % 3),
+        };
+        let result = case.over(names, false);
+        let dtype = case.dtype();
+        let text = case.text(dtype, &result, None, &value);
+        let plan = plan_text(&function(&text), Options::new(&Target::avx512())).unwrap();
+        collapsed += usize::from(plan.contains(&format!("v{row}_v{column} ")));
+        case.check(dtype, &text);
+    }
+    assert!(collapsed > 0, "no axes are collapsed");
+}

@@ -155,7 +155,8 @@ impl AxisPair {
         }
     }
 
-    fn is_access(&self, buffer: &Buffer, indices: &[PrimExpr]) -> bool {
+    /// Returns true if an access has both axes in adjacent dimensions, or neither.
+    pub fn is_access(&self, buffer: &Buffer, indices: &[PrimExpr]) -> bool {
         let others = |at: usize| (0..indices.len()).filter(move |n| !(at..at + 2).contains(n));
         match self.dim(buffer, indices) {
             Some(at) => others(at).all(|n| !self.is_used(&indices[n])),

@@ -6,6 +6,7 @@
 mod alias_output;
 mod coalesce_elements;
 mod collapse_axes;
+mod collapse_narrow_axes;
 mod drop_unread_values;
 mod flatten_images;
 pub mod fuse;
@@ -59,6 +60,7 @@ pub static TRANSFORMS: &[&Transform] = &[
     &alias_output::TRANSFORM,
     &collapse_axes::TRANSFORM,
     &coalesce_elements::TRANSFORM,
+    &collapse_narrow_axes::TRANSFORM,
     &flatten_images::TRANSFORM,
     &version_by_size::TRANSFORM,
     &split_reductions::TRANSFORM,

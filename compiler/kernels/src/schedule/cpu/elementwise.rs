@@ -7,11 +7,11 @@ use super::{
 use crate::schedule::{Loop, ScheduleContext};
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimKind, intrinsics::MATH_COST},
+    prim::{BinaryOp, PrimKind, Var, intrinsics::MATH_COST},
 };
 use hammock_loopnest::{
     Stage,
-    access::{block_size, elements_per_value, interleave_factor, loads, spatial, strided_axis, vector_axis},
+    access::{block_size, elements_per_value, loads, spatial, strided_axis, vector_axis},
 };
 
 /// Vectorizes along a contiguous axis.
@@ -48,6 +48,8 @@ pub static UNPACK_BITS: Rule = Rule {
 
 /// Maximum number of unrolled positions.
 const MAX_POSITIONS: i64 = 8;
+/// Maximum length of narrow rows, and number of interleaved ones.
+const MAX_ROW: i64 = 8;
 /// Maximum number of unrolled positions in a word.
 const MAX_PACKED: i64 = 16;
 
@@ -117,13 +119,26 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     Some(outer.chain(vector.map(|(axis, _)| Loop::vector(axis))).collect::<Vec<_>>().into())
 }
 
-/// Returns the number of lanes. For interleaved loads, each vector begins with the first row.
+/// Returns the number of lanes. If an axis consists of narrow rows, or interleaves a few, vectors have whole ones.
 fn interleaved_lanes(stage: &Stage, axis: usize, registers: i64, ctx: &ScheduleContext) -> Option<i64> {
     let all = lanes(stage, axis, registers, ctx.target)?;
-    let found = loads(stage).into_iter().find_map(|load| interleave_factor(load, &stage.axes[axis].var));
+    let var = &stage.axes[axis].var;
+    let found = row_length(&stage.value, var);
     let Some(turns) = found.filter(|turns| all % turns != 0) else { return Some(all) };
     let one = all.min(register_lanes(stage, ctx.target));
     Some(one - one % turns).filter(|lanes| *lanes > 0).or(Some(one))
+}
+
+/// Returns the length of the narrow rows that an axis consists of: 3 if a value uses `k // 3` or `k % 3`.
+fn row_length(value: &PrimExpr, var: &Var) -> Option<i64> {
+    let mut found = None;
+    value.any(&mut |e| {
+        if let PrimKind::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, position, length) = e.kind() {
+            found = length.as_int().filter(|length| (2..=MAX_ROW).contains(length) && position.as_var() == Some(var));
+        }
+        found.is_some()
+    });
+    found
 }
 
 /// Returns the block size of a blocked load along an axis, if vectors of `lanes` would cross block boundaries.

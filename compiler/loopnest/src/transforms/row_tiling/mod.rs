@@ -16,7 +16,7 @@ use crate::{
     access::{size, vector_axis},
     contraction, dots,
     row_axes::SharedAxis,
-    transforms::Transform,
+    transforms::{Transform, collapse_narrow_axes},
 };
 use accesses::Accesses;
 pub use copies::SharedCopy;
@@ -56,6 +56,8 @@ pub struct Rows {
     intermediates: Vec<Buffer>,
     /// Another local buffer, which [aliases the output](alias_output).
     aliased: Option<Buffer>,
+    /// True if narrow axes of elementwise stages are [collapsed](collapse_narrow_axes) in tiles.
+    collapses_narrow_axes: bool,
 }
 
 /// The stages for one block of rows.
@@ -117,7 +119,7 @@ fn rows(
     let is_used_elsewhere = |buffer: &Buffer| accesses.users(buffer).iter().any(|user| !members.contains(user));
     let targets = stages.iter().map(Stage::target);
     let intermediates = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
-    let rows = Rows { stages, axes, intermediates, aliased: None };
+    let rows = Rows { stages, axes, intermediates, aliased: None, collapses_narrow_axes: !machine.is_gpu() };
     // The intermediates of a single row must stay in cache.
     let fits = rows.bytes(1) <= L2_BYTES && (machine.is_gpu() || !rows.are_few_for_an_operand());
     fits.then_some(rows)
@@ -205,7 +207,13 @@ impl Rows {
     /// Returns the stages for `rows` rows starting at a position.
     pub fn tile(&self, position: &[PrimExpr], rows: i64) -> Tile {
         let buffers = self.local_buffers(rows);
-        let stage = |(number, stage)| self.local_stage(number, stage, position, rows, &buffers, &|index| index);
+        let stage = |(number, stage)| {
+            let mut stage = self.local_stage(number, stage, position, rows, &buffers, &|index| index);
+            if self.collapses_narrow_axes {
+                collapse_narrow_axes::apply(&mut stage);
+            }
+            stage
+        };
         Tile { stages: self.stages.iter().enumerate().map(stage).collect(), buffers }
     }
 

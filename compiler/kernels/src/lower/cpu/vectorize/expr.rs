@@ -24,7 +24,7 @@ impl Vectorizer {
             return None;
         }
         if e.dtype() == DType::INT64
-            && let Some(ramp) = self.ramp(e)
+            && let Some(ramp) = self.ramp(e).or_else(|| self.row_positions(e))
         {
             return Some(ramp);
         }
@@ -78,6 +78,23 @@ impl Vectorizer {
         Some(PrimExpr::ramp(base.to_expr(), stride.to_expr(), self.lanes))
     }
 
+    /// Returns the lanes of an index that is affine in quotients and remainders of the lane: constants added to a
+    /// broadcast.
+    fn row_positions(&self, e: &PrimExpr) -> Option<PrimExpr> {
+        let (own, base) = self.varying_terms(e)?;
+        let lane = PrimExpr::ramp(PrimExpr::int64(0), PrimExpr::int64(1), self.lanes);
+        let spread = |value: i64| PrimExpr::int64(value).broadcast(self.lanes);
+        let term = |(atoms, factor): (&[PrimExpr], i64)| {
+            let [atom] = atoms else { return None };
+            let PrimKind::Binary(op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), ..) = atom.kind() else { return None };
+            let count = self.lane_divisor(atom, *op)?;
+            Some(binary(*op, lane.clone(), spread(count)) * spread(factor))
+        };
+        let terms = own.terms().map(term).collect::<Option<Vec<_>>>()?.into_iter();
+        let positions = terms.reduce(|sum, term| sum + term)?;
+        Some(base.to_expr().broadcast(self.lanes) + positions)
+    }
+
     /// Replaces inactive lanes of a vector by a harmless value.
     fn fill_inactive(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
         match self.mask_vector()? {
@@ -92,7 +109,10 @@ impl Vectorizer {
     fn load(&mut self, buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>) -> Option<PrimExpr> {
         let [index] = indices else { return None };
         if let (None, None) = (mask, &self.mask)
-            && let Some(shuffled) = self.broadcast_load(buffer, index).or_else(|| self.interleaved(buffer, index))
+            && let Some(shuffled) = self
+                .broadcast_load(buffer, index)
+                .or_else(|| self.periodic_load(buffer, index))
+                .or_else(|| self.interleaved(buffer, index))
         {
             return Some(shuffled);
         }
@@ -106,7 +126,7 @@ impl Vectorizer {
 
     /// Vectorizes a load in which runs of lanes read the same element: loads each element once.
     fn broadcast_load(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
-        let (own, base) = self.varying_terms(buffer, index)?;
+        let (own, base) = self.varying_terms(index).filter(|_| buffer.dtype.is_scalar())?;
         let mut terms = own.terms();
         let ([atom], 1) = terms.next()? else { return None };
         let count = self.lane_divisor(atom, BinaryOp::FloorDiv)?;
@@ -124,9 +144,21 @@ impl Vectorizer {
         Some(PrimExpr::new(PrimKind::Shuffle(vec![PrimExpr::load(buffer, vec![at])], chosen), ty))
     }
 
+    /// Vectorizes a load of the same few elements over and over: loads them once, and repeats them.
+    fn periodic_load(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
+        let (own, base) = self.varying_terms(index).filter(|_| buffer.dtype.is_scalar())?;
+        let mut terms = own.terms();
+        let (Some(([atom], 1)), None) = (terms.next(), terms.next()) else { return None };
+        let period = self.lane_divisor(atom, BinaryOp::FloorMod).filter(|period| *period < i64::from(self.lanes))?;
+        let at = PrimExpr::ramp(base.to_expr(), PrimExpr::int64(1), period as u16);
+        let chosen = (0..i64::from(self.lanes)).map(|lane| PrimExpr::int64(lane % period)).collect();
+        let ty = buffer.dtype.with_lanes(self.lanes);
+        Some(PrimExpr::new(PrimKind::Shuffle(vec![PrimExpr::load(buffer, vec![at])], chosen), ty))
+    }
+
     /// Vectorizes a load that interleaves several rows: loads pieces of the rows, and shuffles them.
     fn interleaved(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
-        let (own, base) = self.varying_terms(buffer, index)?;
+        let (own, base) = self.varying_terms(index).filter(|_| buffer.dtype.is_scalar())?;
         let place = |atoms: &[PrimExpr], factor: i64| match atoms {
             [atom] if factor == 1 => self.lane_divisor(atom, BinaryOp::FloorDiv),
             _ => None,
@@ -155,8 +187,8 @@ impl Vectorizer {
     }
 
     /// Splits an index into the terms that vary between lanes, and the others; lanes count from zero.
-    fn varying_terms(&self, buffer: &Buffer, index: &PrimExpr) -> Option<(Poly, Poly)> {
-        let zero = self.min.as_int() == Some(0) && buffer.dtype.is_scalar();
+    fn varying_terms(&self, index: &PrimExpr) -> Option<(Poly, Poly)> {
+        let zero = self.min.as_int() == Some(0);
         if !zero || may_fail(index) || self.vectors.keys().any(|v| index.uses(v)) {
             return None;
         }
