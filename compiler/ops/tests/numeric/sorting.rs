@@ -141,8 +141,8 @@ fn check_top(x: &Tensor, k: i64, axis: usize, largest: bool) {
     }
 }
 
-/// A large `k` of a long line is selected by a reservoir, which is sorted several times: most often if every element
-/// is better than those before it, and at the end of the line if its length is its size.
+/// The best elements of a long line are selected by a reservoir, which is sorted several times if many elements are not
+/// worse than the first bound, and at the end of the line if its length is its size.
 #[test]
 fn selects_from_long_lines() {
     let (n, k) = (3003i64, 100);
@@ -157,11 +157,24 @@ fn selects_from_long_lines() {
         check_top(&rough(&[2, n], n as u64), k, 1, true);
         check_top(&rough(&[2, n], n as u64), k, 1, false);
     }
+    // The elements of a group are equal, so many elements of the line are not worse than the bound.
+    for (k, groups) in [(100, 400), (40, 160), (20, 80), (5, 64)] {
+        let periodic: Vec<f32> = (0..n).map(|j| (j % groups) as f32).collect();
+        check_top(&tensor(&[n], &periodic), k, 0, true);
+        check_top(&tensor(&[n], &periodic), k, 0, false);
+        check_top(&tensor(&[n], &ascending), k, 0, true);
+    }
+    for (n, k) in [(256i64, 4i64), (300, 30), (600, 10), (1000, 33)] {
+        check_top(&rough(&[2, n], n as u64), k, 1, true);
+        check_top(&rough(&[n, 1], n as u64), k, 0, false);
+    }
     let with_infinities: Vec<f32> = (0..n)
         .map(|j| [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.0, j as f32][(j * 7 % 6) as usize])
         .collect();
     check_top(&tensor(&[n], &with_infinities), 900, 0, true);
     check_top(&tensor(&[n], &with_infinities), 900, 0, false);
+    check_top(&tensor(&[n], &with_infinities), 8, 0, true);
+    check_top(&tensor(&[n], &with_infinities), 300, 0, false);
     let numbers = |j: i64| j * 7919 % 4001 - 2000;
     check_top(&tensor(&[n], &(0..n).map(|j| numbers(j) as i8).collect::<Vec<_>>()), k, 0, true);
     check_top(&tensor(&[n], &(0..n).map(|j| numbers(j) * 3_000_000_000).collect::<Vec<_>>()), k, 0, false);

@@ -1,13 +1,10 @@
 //! The top `k` of a line by insertion: one pass maintains the best elements so far in order. Elements that are no better
 //! than the last of them cost one vectorized comparison.
 
-use super::{Order, best::Best, from_line};
+use super::{Order, best::Best};
 use crate::{
     dims,
-    legalize::{
-        Input,
-        loops::{LANES, each, in_order, when_any},
-    },
+    legalize::loops::{LANES, each, in_order, when_any},
 };
 use hammock_ir::{
     DType, PrimExpr,
@@ -17,16 +14,16 @@ use hammock_ir::{
 /// Maximum `k` for insertion, which moves half of the elements for each improvement.
 pub const MAX_INSERTED: i64 = 64;
 
-/// The same for lines that are long enough for a reservoir, which is as fast in random order with this `k`, and several
-/// times as fast in ascending order.
-pub const MAX_INSERTED_OF_LONG_LINES: i64 = 40;
-
-/// The insertion of a line's elements.
+/// The insertion of elements.
 pub struct Insertion<'a> {
-    /// Input.
-    pub x: &'a Input,
-    /// Axis of the line.
-    pub axis: usize,
+    /// The element of an index.
+    pub element: &'a dyn Fn(&PrimExpr) -> PrimExpr,
+    /// Its position in the line.
+    pub position: &'a dyn Fn(&PrimExpr) -> PrimExpr,
+    /// Number of elements.
+    pub length: &'a PrimExpr,
+    /// True if elements are contiguous, and few of them are among the best.
+    pub in_vectors: bool,
     /// Index of the line.
     pub line: &'a [PrimExpr],
     /// Order.
@@ -38,24 +35,19 @@ pub struct Insertion<'a> {
 }
 
 impl Insertion<'_> {
-    /// Selects the best elements of the line, sorted.
+    /// Selects the best elements, sorted.
     pub fn select(&self) -> Stmt {
-        let length = &self.x.shape()[self.axis];
-        let in_vectors = self.axis + 1 == self.x.ndim() && length.as_int().is_none_or(|length| length >= 4 * LANES);
+        let (length, in_vectors) = (self.length, self.in_vectors);
         let whole = if in_vectors { dims::floordiv(length, &LANES.into()) } else { 0i64.into() };
         let vectors = each("vector", whole.clone(), |n| {
             let start = n * PrimExpr::int64(LANES);
-            let enters = |lane: &PrimExpr| self.order.before(self.element(&(&start + lane)), self.last());
+            let enters = |lane: &PrimExpr| self.order.before((self.element)(&(&start + lane)), self.last());
             let insert = each("j", LANES, |j| self.insert(&(&start + j)));
             when_any(start.clone().lt(self.k), enters, insert)
         });
         let start = dims::mul(&whole, &LANES.into());
         let rest = each("j", dims::sub(length, &start), |j| self.insert(&dims::add(&start, j)));
         if in_vectors { in_order([vectors, rest]) } else { rest }
-    }
-
-    fn element(&self, j: &PrimExpr) -> PrimExpr {
-        self.x.at(&from_line(self.line, j, self.axis))
     }
 
     /// The worst of the best, once there are `k`.
@@ -65,7 +57,7 @@ impl Insertion<'_> {
 
     /// Inserts an element after those that do not follow it, if there is room or a worse element to evict.
     fn insert(&self, j: &PrimExpr) -> Stmt {
-        let (Best { values, positions }, k, element) = (self.best, self.k, self.element(j));
+        let (Best { values, positions }, k, element) = (self.best, self.k, (self.element)(j));
         let at = |i: PrimExpr| [self.line, &[i]].concat();
         let place = Buffer::scoped("place", vec![1i64.into()], DType::INT64, "local");
         let zero = || vec![PrimExpr::int64(0)];
@@ -81,7 +73,7 @@ impl Insertion<'_> {
         let shift = Stmt::seq([copy(values), copy(positions), down]);
         let put = [
             Stmt::store(values, at(p.clone()), element.clone()),
-            Stmt::store(positions, at(p.clone()), j.clone().cast(positions.dtype)),
+            Stmt::store(positions, at(p.clone()), (self.position)(j).cast(positions.dtype)),
         ];
         let search = Stmt::new(StmtKind::While(shifts, Box::new(shift)));
         let body = Stmt::seq([start, search].into_iter().chain(put));

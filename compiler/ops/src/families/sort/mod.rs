@@ -6,6 +6,7 @@
 
 mod best;
 mod bucketize;
+mod delegates;
 mod insertion;
 mod lanes;
 mod merge;

@@ -94,7 +94,7 @@ impl Radix<'_> {
 }
 
 /// The dtype of keys, and their number of significant bits.
-fn key_type(dtype: DType) -> (DType, i64) {
+pub fn key_type(dtype: DType) -> (DType, i64) {
     match dtype.bits {
         64 => (DType::UINT64, 64),
         8 | 16 if !dtype.is_floating() => (DType::UINT32, i64::from(dtype.bits)),
@@ -128,7 +128,7 @@ fn starts(counts: &Buffer, d: &PrimExpr) -> Stmt {
 
 impl Order {
     /// The key of an element.
-    fn key(self, e: PrimExpr) -> PrimExpr {
+    pub fn key(self, e: PrimExpr) -> PrimExpr {
         let (dtype, bits) = key_type(e.dtype());
         let ones = || PrimExpr::int(0, dtype) - PrimExpr::int(1, dtype);
         let sign =

@@ -1,12 +1,12 @@
 //! The top `k` of long lines, by a reservoir.
 //!
-//! The reservoir collects the elements that precede a threshold, in order of position. When it is full, it is sorted
-//! (stably, so the first of equal elements remain), all but its best `k` are discarded, and the last of these becomes
-//! the threshold. So most elements of a long line cost one vectorized comparison, as in `ReservoirTopN` of Faiss. In
-//! random order, the number of sorts is logarithmic in the length; in the worst case, ascending order, every element is
-//! sorted about twice.
+//! The reservoir collects the elements that are not beyond a threshold, in order of position. When it is full, it is
+//! sorted (stably, so the first of equal elements remain), all but its best `k` are discarded, and the last of these
+//! becomes the threshold. So most elements of a long line cost one vectorized comparison, as in `ReservoirTopN` of
+//! Faiss. The first threshold is the [bound](super::delegates) of the line, so one sort at the end suffices, unless the
+//! best elements are in the same few groups; in the worst case, every element is sorted about twice.
 
-use super::{Order, best::Best, from_line, radix::Radix};
+use super::{Order, best::Best, delegates::Delegates, from_line, insertion::Insertion, radix::Radix};
 use crate::{
     dims,
     legalize::{
@@ -22,6 +22,14 @@ use hammock_ir::{
 
 /// Minimum number of elements that the reservoir collects between two sorts.
 const MIN_ROOM: i64 = 256;
+
+/// Maximum `k` for an insertion sort of the collected elements, which are hardly more.
+const MAX_INSERTED: i64 = 32;
+
+/// Minimum length of a line from which a reservoir selects a small `k`.
+pub fn min_length(k: i64) -> i64 {
+    k.saturating_mul(8).max(MIN_ROOM)
+}
 
 /// True if a reservoir is faster than sorting the line.
 pub fn is_selective(length: &PrimExpr, k: i64) -> bool {
@@ -51,10 +59,17 @@ struct State {
     positions: Buffer,
     /// Number of collected elements.
     count: Cell,
-    /// 1 if there is a threshold.
+    /// [`UNBOUNDED`], [`INCLUSIVE`] or [`EXCLUSIVE`].
     bounded: Cell,
     threshold: Cell,
 }
+
+/// All elements are collected.
+const UNBOUNDED: i32 = 0;
+/// Elements that do not follow the threshold are collected.
+const INCLUSIVE: i32 = 1;
+/// Elements that precede the threshold are collected.
+const EXCLUSIVE: i32 = 2;
 
 impl Reservoir<'_> {
     /// Selects the best elements of the line, sorted.
@@ -71,7 +86,7 @@ impl Reservoir<'_> {
         };
         let cells = [
             state.count.declare(0i64.into()),
-            state.bounded.declare(PrimExpr::int32(0)),
+            state.bounded.declare(PrimExpr::int32(UNBOUNDED)),
             state.threshold.declare(PrimExpr::constant(0.0, dtype)),
         ];
         let length = &self.x.shape()[self.axis];
@@ -88,26 +103,42 @@ impl Reservoir<'_> {
                 when(is_last.or(is_full), self.sort(&state, capacity)),
             ])
         });
+        let element = |j: &PrimExpr| self.element(j);
+        let delegates = Delegates::new(&element, self.order, self.k, length);
+        let bound =
+            in_order([delegates.bound(length, &state.threshold), state.bounded.set(PrimExpr::int32(INCLUSIVE))]);
+        let bound = match length.as_int() {
+            Some(_) => bound,
+            None => when(length.clone().ge(delegates.min_length()), bound),
+        };
         let buffers = [&state.values, &state.positions].map(alloc);
-        in_order(buffers.into_iter().chain(cells.into_iter().flatten()).chain([rounds]))
+        in_order(buffers.into_iter().chain(cells.into_iter().flatten()).chain([bound, rounds]))
     }
 
     fn element(&self, j: &PrimExpr) -> PrimExpr {
         self.x.at(&from_line(self.line, j, self.axis))
     }
 
-    /// Appends the elements of a vector that precede the threshold.
+    /// Appends the elements of a vector that are not beyond the threshold.
     fn collect(&self, state: &State, start: &PrimExpr) -> Stmt {
-        let enters = |lane: &PrimExpr| self.order.before(self.element(&(start + lane)), state.threshold.get());
-        let append = each("lane", LANES, |lane| self.append(state, &(start + lane)));
-        when_any(state.bounded.get().eq(0i32), enters, append)
+        let element = |lane: &PrimExpr| self.element(&(start + lane));
+        let append = || each("lane", LANES, |lane| self.append(state, &(start + lane)));
+        let inclusive = |lane: &PrimExpr| self.order.before(state.threshold.get(), element(lane)).not();
+        let exclusive = |lane: &PrimExpr| self.order.before(element(lane), state.threshold.get());
+        when_else(
+            state.bounded.get().eq(INCLUSIVE),
+            when_any(PrimExpr::bool(false), inclusive, append()),
+            when_any(state.bounded.get().eq(UNBOUNDED), exclusive, append()),
+        )
     }
 
-    /// Appends an element if it precedes the threshold. There is room for it in any case, so it is stored without a
+    /// Appends an element if it is not beyond the threshold. There is room for it in any case, so it is stored without a
     /// branch.
     fn append(&self, state: &State, j: &PrimExpr) -> Stmt {
         let (element, to) = (Var::new("element", self.x.dtype()), vec![state.count.get()]);
-        let enters = state.bounded.get().eq(0i32).or(self.order.before(element.expr(), state.threshold.get()));
+        let (bounded, threshold) = (|kind: i32| state.bounded.get().eq(kind), state.threshold.get());
+        let is_equal = bounded(INCLUSIVE).and(self.order.before(threshold.clone(), element.expr()).not());
+        let enters = bounded(UNBOUNDED).or(self.order.before(element.expr(), threshold)).or(is_equal);
         in_order([
             Stmt::new(StmtKind::Bind(element.clone(), self.element(j))),
             Stmt::store(&state.values, to.clone(), element.expr()),
@@ -121,21 +152,21 @@ impl Reservoir<'_> {
         let (count, stored) = (Var::int64("count"), Var::int64("stored"));
         let bind = |var: &Var, value: PrimExpr| Stmt::new(StmtKind::Bind(var.clone(), value));
         let at = |j: &PrimExpr| [self.line, std::slice::from_ref(j)].concat();
-        let radix = Radix {
-            element: &|j| PrimExpr::load(&state.values, vec![j.clone()]),
-            order: self.order,
-            length: &count.expr(),
-            capacity: &capacity.into(),
-            stored: &stored.expr(),
-            position: DType::INT32,
+        let element = &|j: &PrimExpr| PrimExpr::load(&state.values, vec![j.clone()]);
+        let position = &|j: &PrimExpr| PrimExpr::load(&state.positions, vec![j.clone()]);
+        let (order, length, k) = (self.order, &count.expr(), self.k);
+        let sorted = if k <= MAX_INSERTED {
+            let (line, best) = (self.line, self.best);
+            Insertion { element, position, length, in_vectors: false, line, order, k, best }.select()
+        } else {
+            let (capacity, stored) = (&capacity.into(), &stored.expr());
+            Radix { element, order, length, capacity, stored, position: DType::INT32 }.sort(|j, element, slot| {
+                in_order([
+                    Stmt::store(&self.best.values, at(j), element),
+                    Stmt::store(&self.best.positions, at(j), position(&slot.cast(DType::INT64))),
+                ])
+            })
         };
-        let sorted = radix.sort(|j, element, slot| {
-            let position = PrimExpr::load(&state.positions, vec![slot.cast(DType::INT64)]);
-            in_order([
-                Stmt::store(&self.best.values, at(j), element),
-                Stmt::store(&self.best.positions, at(j), position),
-            ])
-        });
         let best = [(&state.values, &self.best.values), (&state.positions, &self.best.positions)];
         let copy = each("j", stored.expr(), |j| {
             in_order(best.map(|(to, from)| Stmt::store(to, vec![j.clone()], PrimExpr::load(from, at(j)))))
@@ -147,7 +178,7 @@ impl Reservoir<'_> {
             sorted,
             copy,
             state.count.set(stored.expr()),
-            state.bounded.set(PrimExpr::int32(1)),
+            state.bounded.set(PrimExpr::int32(EXCLUSIVE)),
             state.threshold.set(PrimExpr::load(&self.best.values, at(&last))),
         ])
     }

@@ -7,19 +7,23 @@
 use super::{
     Order, Sorted,
     best::Best,
-    check_axis, index_dtype,
-    insertion::{Insertion, MAX_INSERTED, MAX_INSERTED_OF_LONG_LINES},
+    check_axis, from_line, index_dtype,
+    insertion::{Insertion, MAX_INSERTED},
     lanes::{self, LaneSelection},
-    reservoir::{Reservoir, is_selective},
+    reservoir::{self, Reservoir, is_selective},
     to_line,
 };
 use crate::{
     CallContext,
-    legalize::{Builder, Input, Legalized},
+    legalize::{Builder, Input, Legalized, loops::LANES},
     op::{AttrKind, Op},
     rules::Inferred,
 };
 use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, Type, relax::InferError, tir::Buffer};
+
+/// Maximum `k` for insertion in lines that are long enough for a reservoir: with `k` of 4 it takes as long in random
+/// order, and a fraction in ascending order.
+const MAX_INSERTED_OF_LONG_LINES: i64 = 3;
 
 /// `topk`
 pub fn topk() -> Op {
@@ -105,7 +109,7 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
 
 /// Returns true if insertion is faster than a reservoir. Dynamic lines are assumed to be short.
 fn inserts(length: &PrimExpr, k: i64) -> bool {
-    let is_long = length.as_int().is_some() && is_selective(length, k);
+    let is_long = length.as_int().is_some_and(|length| length >= reservoir::min_length(k));
     k <= if is_long { MAX_INSERTED_OF_LONG_LINES } else { MAX_INSERTED }
 }
 
@@ -115,9 +119,13 @@ fn select(b: &mut Builder, x: &Input, axis: usize, order: Order, k: i64, dtype: 
     lines.remove(axis);
     let shape = [&lines[..], &[k.into()]].concat();
     let best = Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
-    let inserts = inserts(&x.shape()[axis], k);
-    b.block("topk", &lines, |line| match inserts {
-        true => Insertion { x, axis, line, order, k, best: &best }.select(),
+    let length = &x.shape()[axis];
+    let in_vectors = axis + 1 == x.ndim() && length.as_int().is_none_or(|length| length >= 4 * LANES);
+    b.block("topk", &lines, |line| match inserts(length, k) {
+        true => {
+            let element = &|j: &PrimExpr| x.at(&from_line(line, j, axis));
+            Insertion { element, position: &PrimExpr::clone, length, in_vectors, line, order, k, best: &best }.select()
+        }
         false => Reservoir { x, axis, line, order, k, best: &best }.select(),
     });
     best
