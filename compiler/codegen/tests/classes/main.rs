@@ -407,3 +407,30 @@ fn narrow_rows() {
     }
     assert!(collapsed > 0, "no axes are collapsed");
 }
+
+/// Reductions of the same data to a few results.
+#[test]
+fn shared_loads() {
+    let mut unrolled = 0;
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        case.axis("a", &[1, 2, 3, 4, 5], false);
+        case.axis("k", &SIZES, true);
+        case.shrink();
+        for own in ["a", "k"] {
+            let input = case.over(&[own], false);
+            case.inputs.push(input);
+        }
+        let (a, k) = (case.load(0), case.load(1));
+        let form = *case.rng.pick(&["T.max({y}, {a} * {k})", "T.min({y}, {k} - {a})", "{y} + ({k} + {a})"]);
+        let value = form.replace("{a}", &a).replace("{k}", &k);
+        let result = case.over(&["a"], false);
+        let dtype = case.dtype();
+        case.nan = form.starts_with("T.m") && case.rng.chance(60);
+        let text = case.text(dtype, &result, Some("1"), &value);
+        let plan = plan_text(&function(&text), Options::new(&Target::avx512())).unwrap();
+        unrolled += usize::from(plan.contains("va unrolled, vk vector"));
+        case.check(dtype, &text);
+    }
+    assert!(unrolled > 0, "no results share loads");
+}

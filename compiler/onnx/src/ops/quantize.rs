@@ -146,7 +146,7 @@ impl Node<'_, '_> {
     /// Quantizes floats to uint8, with scale and zero point from the data such that zero is representable; returns data,
     /// scale and zero point.
     pub(super) fn quantized_by_range(&mut self, x: Operand) -> node::Result<[Operand; 3]> {
-        let (low, high) = (self.call("min", [x.clone()])?, self.call("max", [x.clone()])?);
+        let [low, high] = self.range(&x)?;
         let (low, high) = (self.with_scalar("minimum", &low, 0.0)?, self.with_scalar("maximum", &high, 0.0)?);
         let span = self.call("subtract", [high, low.clone()])?;
         let scale = self.with_scalar("divide", &span, 255.0)?;
@@ -162,6 +162,25 @@ impl Node<'_, '_> {
         let attrs = [("axis", (-1i64).into()), ("out_dtype", DType::UINT8.into())];
         let y = self.call_with("quantize", [x, scale.clone(), zero_point.clone()], &attrs)?;
         Ok([y, scale, zero_point])
+    }
+
+    /// Returns the minimum and the maximum of a tensor: maxima of its elements with both signs, by one reduction, which
+    /// reads them once.
+    fn range(&mut self, x: &Operand) -> node::Result<[Operand; 2]> {
+        let rank = self.rank(x)?;
+        let signs = Tensor::from_slice(&[&[2], vec![1i64; rank].as_slice()].concat(), &[-1f32, 1.0]);
+        let signs = signs.map_err(|error| InferError::new(error.to_string()))?;
+        let signs = self.cast(Operand::Const(Constant::new(signs)), self.dtype(x)?)?;
+        let mut maxima = self.call("multiply", [signs, x.clone()])?;
+        if rank > 0 {
+            maxima = self.call_with("max", [maxima], &[("axis", (1..=rank as i64).collect::<Vec<_>>().into())])?;
+        }
+        let mut of = |sign: f64| {
+            let at = node::scalar(sign, DType::INT64)?;
+            self.call_with("take", [maxima.clone(), at], &[("axis", 0i64.into())])
+        };
+        let (negated, high) = (of(0.0)?, of(1.0)?);
+        Ok([self.call("negative", [negated])?, high])
     }
 }
 

@@ -22,6 +22,8 @@ const ROWS: i64 = 4;
 /// 12 x 12 takes 16 and 11.
 const MAX_FULL_WINDOW_TAPS: i64 = 48;
 const MAX_WINDOW_TAPS: i64 = 240;
+/// Maximum number of results that are reduced from the same loads at once.
+const MAX_SHARING: i64 = 4;
 /// Scalar accumulators of an unrolled reduction.
 const SCALAR_ACCUMULATORS: i64 = 8;
 
@@ -51,7 +53,7 @@ pub static HORIZONTAL: Rule = Rule {
     class: "reduction",
     why: "the reduction axis is contiguous, so it is vectorized",
     doc: "A reduction along a contiguous axis, vectorized along it with four accumulators, whose lanes are combined at \
-          the end. Not with --strict-order, nor for a sliding window with a small stride and few taps.",
+          the end. Up to four results that reduce the same data are unrolled, which share its loads. Not with --strict-order, nor for a sliding window with a small stride and few taps.",
     plan: horizontal,
 };
 
@@ -66,6 +68,9 @@ pub static UNROLLED: Rule = Rule {
 
 fn vertical(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let axis = vector_axis(stage).filter(|_| stage.reduces())?;
+    if shares_loads_horizontally(stage, axis, ctx) {
+        return None;
+    }
     let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, ctx.strict_order));
     let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, ctx.target)?;
     let rows = window.as_ref().map(|window| window.rows);
@@ -107,14 +112,33 @@ fn horizontal(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     if strided_axis(stage).is_some() && is_short_window(stage, axis, lanes) {
         return None;
     }
-    Some(
-        spatial(stage)
-            .map(Loop::serial)
-            .chain(reduction_loops(stage, axis, lanes))
-            .chain([Loop::vector(axis)])
-            .collect::<Vec<_>>()
-            .into(),
-    )
+    let sharing = sharing_axis(stage, axis);
+    let outer = spatial(stage).map(|at| match sharing {
+        Some((sharing, extent)) if sharing == at => Loop::with_step(at, extent),
+        _ => Loop::serial(at),
+    });
+    let tile = sharing.map(|(sharing, _)| Loop::unrolled(sharing)).into_iter().chain([Loop::vector(axis)]);
+    Some(outer.chain(reduction_loops(stage, axis, lanes)).chain(tile).collect::<Vec<_>>().into())
+}
+
+/// Returns true if a horizontal reduction fills vectors, while the few results along `axis` do not.
+fn shares_loads_horizontally(stage: &Stage, axis: usize, ctx: &ScheduleContext) -> bool {
+    let reduced = reduction_vector_axis(stage).filter(|_| !ctx.strict_order);
+    reduced.is_some_and(|reduced| {
+        let lanes = horizontal_lanes(stage, reduced, 1, ctx);
+        let sharing = sharing_axis(stage, reduced).filter(|(sharing, _)| *sharing == axis);
+        lanes.zip(sharing).is_some_and(|(lanes, (_, results))| lanes > results)
+    })
+}
+
+/// Returns a short axis of results that are reduced from the same contiguous loads along `axis`, and its extent.
+fn sharing_axis(stage: &Stage, axis: usize) -> Option<(usize, i64)> {
+    let loads = loads(stage);
+    let is_shared =
+        |at: usize| loads.iter().any(|load| load.uses(&stage.axes[axis].var) && !load.uses(&stage.axes[at].var));
+    let extent = |at: usize| stage.axes[at].extent.as_int().filter(|extent| (2..=MAX_SHARING).contains(extent));
+    let plain = stage.arg_result.is_none();
+    spatial(stage).rev().filter(|at| plain && is_shared(*at)).find_map(|at| Some((at, extent(at)?)))
 }
 
 /// Returns true if a sliding window has too few taps to pay for a horizontal reduction of each result. It pays earlier if
