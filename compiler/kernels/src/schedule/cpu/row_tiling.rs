@@ -4,7 +4,7 @@ use super::{
     contraction, even_block, inner_plan, online,
     parallel::{is_symbolic, parallel_rows},
 };
-use crate::schedule::{RowsPlan, ScheduleContext, StagePlan};
+use crate::schedule::{LoopKind, RowsPlan, ScheduleContext, StagePlan};
 use hammock_ir::{PrimExpr, prim::Var};
 use hammock_loopnest::{
     Stage,
@@ -49,7 +49,7 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
     let room_for = |n: i64| if n <= TILE_ROWS / 2 { guessed } else { room };
     let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room_for(*n));
     let far = gaining.iter().any(|stage| contraction::shared_bytes(stage) > ctx.l2_budget());
-    let many = count.filter(|_| far).map(|count| even_block(count, MAX_ROWS));
+    let many = count.filter(|_| far).map(|count| whole_register_tiles(rows, even_block(count, MAX_ROWS), ctx));
     let all = rows.extents().try_fold(1, |all: i64, extent| all.checked_mul(extent.as_int()?));
     let plans = |n: i64| {
         let repeated = ScheduleContext { repeats: all.map_or(1, |all| all / n), ..ctx };
@@ -62,4 +62,19 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
     RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty(), ctx), online: None, tiles }
+}
+
+/// Returns the number of rows, up to [`MAX_ROWS`], that register tiles of contractions cover without a partial one: one
+/// row of a tile of four takes as long as two.
+fn whole_register_tiles(rows: &Rows, count: i64, ctx: ScheduleContext) -> i64 {
+    let side = |stage: &Stage| {
+        let loops = inner_plan(stage, ctx).loops;
+        let unrolled = loops.iter().find(|l| l.kind == LoopKind::Unrolled && !stage.axes[l.axis].reduce)?;
+        loops.iter().find(|l| l.axis == unrolled.axis && l.kind == LoopKind::Serial).map(|l| l.step)
+    };
+    let sample = rows.sample(MAX_ROWS);
+    let contractions = sample.stages.iter().filter(|stage| contraction_operands(stage).is_some());
+    let side = contractions.filter_map(side).max().unwrap_or(1);
+    let whole = (count + side - 1) / side * side;
+    if whole <= MAX_ROWS { whole } else { count }
 }
