@@ -20,7 +20,7 @@ use hammock_target::assumed_machine::MAX_VECTOR_BYTES;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RemoveRedundantPermuteDims",
-    doc: "Merges two permutes in a row, and removes permutes that move nothing",
+    doc: "Merges two permutes in a row, and removes those that move nothing, or cancel around a pooling",
     options: &[],
     run,
 };
