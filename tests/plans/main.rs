@@ -21,6 +21,7 @@ const TOKENS: &str = include_str!("tokens.py");
 const NARROW: &str = include_str!("narrow.py");
 const WEIGHTS: &str = include_str!("weights.py");
 const ATTENTION: &str = include_str!("attention.py");
+const UPSAMPLING: &str = include_str!("upsampling.py");
 
 /// Module `model.py` in a temporary folder.
 struct Model(TempDir);
@@ -145,6 +146,12 @@ fn attention_over_long_keys_is_an_online_softmax() {
     assert!(splits.contains("splits and tensor cores are for GPUs"), "{splits}");
     let strict = model.refused(&printed, &["--target-cpu", "x86-64-v4", "--strict-order"]);
     assert!(strict.contains("these rows cannot run as an online softmax"), "{strict}");
+}
+
+#[test]
+fn rows_of_pointwise_transposed_convolutions_are_collapsed() {
+    let model = Model::new(UPSAMPLING);
+    snapshot("plans", "upsampling", &model.plans("x86-64-v4"));
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! becomes a contraction of its own; phases with equally many elements share one.
 //!
 //! Adjacent results have different phases. If results are contiguous along such an axis, they are first stored phase by
-//! phase, and a second stage interleaves them.
+//! phase, and a second stage interleaves them. If every result has one summand per channel (kernels as long as the
+//! step), the results of a phase are stored like the data along all axes, so that these can be collapsed.
 //!
 //! The index in a zero-inserted dimension must be the sum of one axis of the results, with coefficient 1, a constant,
 //! and at most one reduction axis of known extent; the results' extent may be dynamic. Steps beyond [`MAX_STEP`], more
@@ -81,7 +82,12 @@ pub fn split(sum: &Stage, load: &PrimExpr, gaps: &[ZeroInsertion], dense: &Buffe
         all = all.iter().flat_map(|chosen| classes.iter().map(|class| [&chosen[..], &[class]].concat())).collect();
     }
     let along = store_axis(sum).and_then(|axis| slides.iter().position(|slide| slide.result == axis));
-    let staging = along.map(|slide| PhaseBuffer::new(sum, slide, slides[slide].result, slides[slide].gap.step));
+    let is_pointwise = classes.iter().all(|classes| matches!(classes.as_slice(), [only] if only.terms == 1));
+    let staging = along.map(|along| {
+        let is_split = |number: &usize| is_pointwise || *number == along;
+        let split = (0..slides.len()).filter(is_split).map(|number| SplitAxis::of(number, &slides[number])).collect();
+        PhaseBuffer::new(sum, split)
+    });
     let of_class = |chosen: Vec<&PhaseClass>| {
         Phase { sum, load, slides: &slides, classes: chosen, dense, staging: staging.as_ref() }.stage()
     };
@@ -235,9 +241,10 @@ impl Phase<'_> {
             read.push(position);
             phases.push(phase);
         }
-        let staging = self
-            .staging
-            .map(|staging| staging.indices(&at, phases[staging.slide].clone(), fresh[staging.axis].clone()));
+        let staging = self.staging.map(|staging| {
+            let part = |split: &SplitAxis| (phases[split.slide].clone(), fresh[split.axis].clone());
+            staging.indices(&at, staging.split.iter().map(part))
+        });
         own.extend(axes);
         IterationSpace { axes: own, at, read, staging }
     }
@@ -278,27 +285,42 @@ fn empty_reduction(stage: Stage) -> Stage {
     Stage { buffer, indices, value, init: None, epilogue: None, ..stage }
 }
 
-/// Buffer for the results phase by phase, along the contiguous axis.
-struct PhaseBuffer {
-    buffer: Buffer,
+/// An axis of the results that is stored phase by phase.
+struct SplitAxis {
     slide: usize,
     axis: usize,
-    /// The other axes of the results.
-    others: Vec<usize>,
     step: i64,
 }
 
+impl SplitAxis {
+    fn of(number: usize, slide: &Slide) -> SplitAxis {
+        SplitAxis { slide: number, axis: slide.result, step: slide.gap.step }
+    }
+}
+
+/// Buffer for the results phase by phase: along the contiguous axis, or all with phases.
+struct PhaseBuffer {
+    buffer: Buffer,
+    split: Vec<SplitAxis>,
+    /// The other axes of the results.
+    others: Vec<usize>,
+}
+
 impl PhaseBuffer {
-    fn new(sum: &Stage, slide: usize, axis: usize, step: i64) -> PhaseBuffer {
-        let others: Vec<usize> = (0..sum.axes.len()).filter(|at| *at != axis && !sum.axes[*at].reduce).collect();
-        let own = [int(step), strided_count(&sum.axes[axis].extent, 0, step)];
-        let shape = others.iter().map(|at| sum.axes[*at].extent.clone()).chain(own).collect();
-        PhaseBuffer { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
+    fn new(sum: &Stage, mut split: Vec<SplitAxis>) -> PhaseBuffer {
+        split.sort_by_key(|split| split.axis);
+        let is_other = |at: &usize| !sum.axes[*at].reduce && split.iter().all(|split| split.axis != *at);
+        let others: Vec<usize> = (0..sum.axes.len()).filter(is_other).collect();
+        let steps = split.iter().map(|split| int(split.step));
+        let counts = split.iter().map(|split| strided_count(&sum.axes[split.axis].extent, 0, split.step));
+        let shape = others.iter().map(|at| sum.axes[*at].extent.clone()).chain(steps).chain(counts).collect();
+        PhaseBuffer { buffer: Buffer::new("phases", shape, sum.buffer.dtype), split, others }
     }
 
-    /// Returns the indices of result number `index` of a phase.
-    fn indices(&self, at: &[PrimExpr], phase: PrimExpr, position: PrimExpr) -> Vec<PrimExpr> {
-        self.others.iter().map(|axis| at[*axis].clone()).chain([phase, position]).collect()
+    /// Returns the indices of a result, by the phase and the position in it along each split axis.
+    fn indices(&self, at: &[PrimExpr], parts: impl Iterator<Item = (PrimExpr, PrimExpr)>) -> Vec<PrimExpr> {
+        let (phases, positions): (Vec<PrimExpr>, Vec<PrimExpr>) = parts.unzip();
+        self.others.iter().map(|axis| at[*axis].clone()).chain(phases).chain(positions).collect()
     }
 
     /// Returns the stage that interleaves the results.
@@ -307,9 +329,11 @@ impl PhaseBuffer {
         let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
         axes.retain(|axis| !axis.reduce);
         let values = substitution(&sum.axes, &at);
-        let (position, step) = (&at[self.axis], int(self.step));
-        let (phase, position) = (position.clone().floormod(step.clone()), position.clone().floordiv(step));
-        let result = PrimExpr::load(&self.buffer, self.indices(&at, phase, position));
+        let part = |split: &SplitAxis| {
+            let (position, step) = (&at[split.axis], int(split.step));
+            (position.clone().floormod(step.clone()), position.clone().floordiv(step))
+        };
+        let result = PrimExpr::load(&self.buffer, self.indices(&at, self.split.iter().map(part)));
         let value = sum.epilogue.as_ref().map(|epilogue| epilogue.value.substitute(&values));
         let value = value.map_or(result.clone(), |value| replace_loads(&value, &sum.buffer, &result));
         let indices = sum.target_indices().iter().map(|index| index.substitute(&values)).collect();

@@ -3,7 +3,7 @@
 use super::accesses::Accesses;
 use crate::{
     Part, Stage,
-    access::{reduction_vector_axis, store_axis, vector_axis},
+    access::{contraction_operands, reduction_vector_axis, store_axis, vector_axis},
     contraction::contraction_columns,
     row_axes::{SharedAxis, StageAccesses, share_all_axes, unvectorized_axes},
     transforms::collapse_axes::AxisPair,
@@ -16,6 +16,10 @@ const MIN_LANE_EXTENT: i64 = 8;
 
 /// Maximum extent of a vectorized axis that fills few lanes.
 const MAX_SHORT_EXTENT: i64 = 8;
+
+/// The same of a contraction's register tile. A transposed convolution of 128 channels of 16 x 16 elements takes two
+/// thirds of the time.
+const MAX_SHORT_ROW: i64 = 32;
 
 /// Stages of a kernel with common row axes.
 pub struct Members {
@@ -66,8 +70,16 @@ impl Members {
     }
 
     /// Returns true if all stages are vectorized along a short axis that collapses with the last row axis, which
-    /// [`collapse_axes`](crate::transforms::collapse_axes) does to stages that are not tiled.
+    /// [`collapse_axes`](crate::transforms::collapse_axes) does to stages that are not tiled; or a contraction with
+    /// another axis of its results, which fills register tiles.
     pub fn lengthen_vectors(&self, parts: &[Part]) -> bool {
+        let contraction = |part: &usize| match &parts[*part] {
+            Part::Stage(stage) => contraction_operands(stage).is_some() && fills_register_tiles(stage),
+            _ => false,
+        };
+        if self.parts.iter().any(contraction) {
+            return true;
+        }
         let Some(row) = self.axes.last() else { return false };
         self.parts.iter().zip(&row.axes).all(|(part, row)| {
             let Part::Stage(stage) = &parts[*part] else { return false };
@@ -77,6 +89,17 @@ impl Members {
             })
         })
     }
+}
+
+/// Returns true if a contraction is vectorized along a short axis that collapses with another one.
+fn fills_register_tiles(stage: &Stage) -> bool {
+    let Some(lanes) = vector_axis(stage) else { return false };
+    let is_short = stage.axes[lanes].extent.as_int().is_some_and(|extent| extent <= MAX_SHORT_ROW);
+    is_short
+        && (0..stage.axes.len()).filter(|axis| *axis != lanes && !stage.axes[*axis].reduce).any(|axis| {
+            let pair = AxisPair { outer: stage.axes[axis].clone(), inner: stage.axes[lanes].clone() };
+            pair.fits(stage)
+        })
 }
 
 struct Candidate<'a> {
