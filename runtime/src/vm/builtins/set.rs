@@ -137,8 +137,10 @@ fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Uniq
     }
     let bytes = value.as_bytes()?;
     let width = inner * value.dtype().bytes();
-    let mut values = Vec::with_capacity(outer * groups.first.len() * width);
-    for row in 0..outer {
+    let size = outer * groups.first.len() * width;
+    let mut values = Vec::with_capacity(size);
+    // Without elements, the shape may still have any number of rows.
+    for row in 0..if size > 0 { outer } else { 0 } {
         for first in &groups.first {
             values.extend_from_slice(&bytes[(row * count + *first as usize) * width..][..width]);
         }
@@ -152,7 +154,7 @@ fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Uniq
 
 /// The keys of a tensor of shape `(outer, count, inner)`, those of each slice contiguous.
 fn slice_keys(keys: Vec<u64>, (outer, count, inner): (usize, usize, usize)) -> Vec<u64> {
-    if outer == 1 {
+    if outer == 1 || keys.is_empty() {
         return keys;
     }
     let rows = |slice: usize| (0..outer).map(move |row| (row * count + slice) * inner);
