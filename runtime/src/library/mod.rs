@@ -156,7 +156,7 @@ impl Vm {
         let failed = |error: LibraryError| Error::runtime(error.to_string());
         let kernel = |name: &str| library.kernel(name).map_err(failed);
         let machine_code = |name: &str| library.machine_code(name).map_err(failed);
-        Vm::with_code(library.image().clone(), library.size(), options, kernel, machine_code)
+        Vm::with_code(library.image().clone(), library.size(), options, &kernel, &machine_code)
     }
 }
 

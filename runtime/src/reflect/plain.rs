@@ -9,7 +9,7 @@ use super::graph::{Node, nodes};
 use crate::base64;
 use crate::ffi::Error;
 use crate::json::Json;
-use crate::value::{Any, DType, Device, Shape, Tensor};
+use crate::value::{Any, DType, Device, Number, Shape, Tensor};
 use std::fmt::Write;
 
 /// Maximum size of repeated shared parts, in bytes.
@@ -127,34 +127,26 @@ fn short(value: f32) -> String {
 
 fn tensor_text(tensor: &Tensor) -> Result<String, Error> {
     let tensor = tensor.to_device(Device::CPU)?.to_contiguous()?;
-    macro_rules! rows {
-        ($t:ty, $text:expr) => {
-            nested(tensor.shape(), tensor.as_slice::<$t>()?, $text)
-        };
+    let (dtype, width) = (tensor.dtype(), tensor.dtype().bytes().max(1));
+    if Number::read(dtype, &[0; 8][..width.min(8)]).is_none() {
+        return Err(Error::type_error(format!("JSON has no numbers for elements of dtype {dtype}")));
     }
-    let data = match tensor.dtype() {
-        DType::FLOAT32 => rows!(f32, |v| short(*v)),
-        DType::FLOAT64 => rows!(f64, |v| float(*v)),
-        DType::FLOAT16 => rows!(half::f16, |v| short(v.to_f32())),
-        DType::BFLOAT16 => rows!(half::bf16, |v| short(v.to_f32())),
-        DType::INT8 => rows!(i8, i8::to_string),
-        DType::INT16 => rows!(i16, i16::to_string),
-        DType::INT32 => rows!(i32, i32::to_string),
-        DType::INT64 => rows!(i64, i64::to_string),
-        DType::UINT8 => rows!(u8, u8::to_string),
-        DType::UINT16 => rows!(u16, u16::to_string),
-        DType::UINT32 => rows!(u32, u32::to_string),
-        DType::UINT64 => rows!(u64, u64::to_string),
-        DType::BOOL => rows!(bool, bool::to_string),
-        other => return Err(Error::type_error(format!("JSON has no numbers for elements of dtype {other}"))),
+    let text = |bytes: &[u8]| match Number::read(dtype, bytes) {
+        Some(Number::Bool(value)) => value.to_string(),
+        Some(Number::Signed(value)) => value.to_string(),
+        Some(Number::Unsigned(value)) => value.to_string(),
+        Some(Number::Single(value)) => short(value),
+        Some(Number::Double(value)) => float(value),
+        None => String::new(),
     };
+    let data = nested(tensor.shape(), tensor.as_bytes()?.chunks_exact(width).map(text));
     let shape: Json = tensor.shape().iter().map(|size| Json::Int(*size)).collect();
     Ok(format!("{{\"dtype\":\"{}\",\"shape\":{shape},\"data\":{data}}}", tensor.dtype()))
 }
 
 /// Elements in nested brackets, one pair per dimension.
-fn nested<T>(shape: &[i64], elements: &[T], text: impl Fn(&T) -> String) -> String {
-    if elements.is_empty() {
+fn nested(shape: &[i64], elements: impl ExactSizeIterator<Item = String>) -> String {
+    if elements.len() == 0 {
         return "[]".to_owned();
     }
     // Number of elements of a list at each dimension, from the outside in.
@@ -163,11 +155,11 @@ fn nested<T>(shape: &[i64], elements: &[T], text: impl Fn(&T) -> String) -> Stri
         sizes[at - 1] *= sizes[at];
     }
     let mut out = String::new();
-    for (i, element) in elements.iter().enumerate() {
+    for (i, element) in elements.enumerate() {
         let begins = sizes.iter().filter(|size| i % **size == 0).count();
         let ends = sizes.iter().filter(|size| (i + 1) % **size == 0).count();
         out.push_str(if i > 0 { "," } else { "" });
-        let _ = write!(out, "{:[<begins$}{}{:]<ends$}", "", text(element), "");
+        let _ = write!(out, "{:[<begins$}{}{:]<ends$}", "", element, "");
     }
     out
 }

@@ -2,7 +2,7 @@
 //!
 //! Only the elements that are shown are read, one by one: a tensor may be larger than memory (its strides may be zero),
 //! start at any address, and have elements of any dtype.
-use crate::value::{DType, MAX_NDIM, Tensor, dtype_code};
+use crate::value::{DType, MAX_NDIM, Number, Tensor};
 use std::fmt::Write;
 
 /// Maximum number of elements of a tensor that is shown completely.
@@ -125,23 +125,14 @@ fn lane(dtype: DType, bytes: &[u8], number: usize) -> String {
     let width = usize::from(dtype.bits);
     let bit = |at: usize| u128::from(bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1));
     let bits = (0..width.min(128)).fold(0, |bits, i| bits | bit(number * width + i) << i);
-    let signed = ((bits << (128 - width.min(128))) as i128) >> (128 - width.min(128));
-    match (dtype.code, dtype.bits) {
-        (dtype_code::FLOAT, 16) => small_float(half::f16::from_bits(bits as u16).to_f32()),
-        (dtype_code::FLOAT, 32) => small_float(f32::from_bits(bits as u32)),
-        (dtype_code::FLOAT, 64) => {
-            float(f64::from_bits(bits as u64).is_finite(), format!("{:?}", f64::from_bits(bits as u64)))
-        }
-        (dtype_code::BFLOAT, 16) => small_float(half::bf16::from_bits(bits as u16).to_f32()),
-        (dtype_code::BOOL, _) | (dtype_code::UINT, 1) => (bits != 0).to_string(),
-        (dtype_code::INT, ..=64) => (signed as i64).to_string(),
-        (dtype_code::UINT, ..=64) => (bits as u64).to_string(),
-        _ => format!("{bits:#x}"),
+    match Number::of_bits(dtype, bits as u64) {
+        Some(Number::Bool(value)) => value.to_string(),
+        Some(Number::Signed(value)) => value.to_string(),
+        Some(Number::Unsigned(value)) => value.to_string(),
+        Some(Number::Single(value)) => float(value.is_finite(), format!("{value:?}")),
+        Some(Number::Double(value)) => float(value.is_finite(), format!("{value:?}")),
+        None => format!("{bits:#x}"),
     }
-}
-
-fn small_float(value: f32) -> String {
-    float(value.is_finite(), format!("{value:?}"))
 }
 
 /// A float's shortest text; infinity and NaN in lower case.
@@ -152,7 +143,7 @@ fn float(is_finite: bool, text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Device;
+    use crate::value::{Device, dtype_code};
 
     fn ints(count: i32) -> Vec<i32> {
         (0..count).collect()

@@ -24,8 +24,8 @@ impl Program {
         image: Arc<Image>,
         size: usize,
         mut options: Options,
-        kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
-        machine_code: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
+        kernel: &dyn Fn(&str) -> Result<Option<Function>, Error>,
+        machine_code: &dyn Fn(&str) -> Result<Option<MachineCode>, Error>,
     ) -> Result<Arc<Program>, Error> {
         if options.devices.is_empty() {
             options.devices = default_devices(&image);
@@ -46,7 +46,7 @@ impl Program {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let table = &image.executable.functions;
         let shared: Arc<[Arc<Allocator>]> = allocators.clone().into();
-        let natives = table.iter().map(|info| resolve(info, &image, &options, &shared, &kernel));
+        let natives = table.iter().map(|info| resolve(info, &image, &options, &shared, kernel));
         let natives = natives.collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Any> = natives.iter().enumerate().map(|(i, native)| function_value(id, i, native)).collect();
         let constants = load_constants(&image, &allocators)?;
@@ -123,7 +123,7 @@ fn resolve(
     image: &Image,
     options: &Options,
     allocators: &Arc<[Arc<Allocator>]>,
-    kernel: &impl Fn(&str) -> Result<Option<Function>, Error>,
+    kernel: &dyn Fn(&str) -> Result<Option<Function>, Error>,
 ) -> Result<Option<Native>, Error> {
     match info.kind {
         FunctionKind::Bytecode => return Ok(None),
@@ -213,7 +213,7 @@ fn load_machine_code(
     image: &Image,
     options: &Options,
     constants: &[Any],
-    find: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
+    find: &dyn Fn(&str) -> Result<Option<MachineCode>, Error>,
 ) -> Result<Vec<Option<MachineCode>>, Error> {
     let of = |info: &FunctionInfo| match info.kind {
         FunctionKind::Compiled if info.start < info.end => match find(&info.name)? {

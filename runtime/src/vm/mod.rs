@@ -124,7 +124,7 @@ impl Vm {
         options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
     ) -> Result<Vm, Error> {
-        Vm::with_code(image, 0, options, kernel, |_| Ok(None))
+        Vm::with_code(image, 0, options, &kernel, &|_| Ok(None))
     }
 
     /// Like [`new`](Vm::new), for an image of `bytes` bytes; `machine_code` finds the code of compiled functions.
@@ -132,8 +132,8 @@ impl Vm {
         image: Arc<Image>,
         bytes: usize,
         options: Options,
-        kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
-        machine_code: impl Fn(&str) -> Result<Option<native::MachineCode>, Error>,
+        kernel: &dyn Fn(&str) -> Result<Option<Function>, Error>,
+        machine_code: &dyn Fn(&str) -> Result<Option<native::MachineCode>, Error>,
     ) -> Result<Vm, Error> {
         let program = Program::load(image, bytes, options, kernel, machine_code)?;
         Ok(Vm(program, Arc::default()))

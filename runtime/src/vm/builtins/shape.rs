@@ -6,7 +6,7 @@ use super::check::Context;
 use super::memory::on_first_device;
 use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
-use crate::value::{Any, DType, Device, Shape, Tensor};
+use crate::value::{Any, DType, Device, Number, Shape, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -184,19 +184,17 @@ pub(super) fn tensor_to_shape(value: &Tensor) -> Result<Shape, Error> {
     if value.shape().len() != 1 {
         return Err(Error::value(format!("a shape is made of a vector, not of {value:?}")));
     }
-    fn widen<T: crate::Element + Into<i64>>(value: &Tensor) -> Result<Shape, Error> {
-        let sizes = value.as_slice::<T>()?;
-        // Objects are only counted after they are allocated; this one may be large.
-        let _room = scratch(sizes.len(), size_of::<i64>())?;
-        Ok(Shape::with_len(sizes.len(), |i| sizes[i].into()))
+    let (dtype, width) = (value.dtype(), value.dtype().bytes());
+    if !matches!(dtype, DType::INT64 | DType::INT32 | DType::INT16 | DType::INT8) {
+        return Err(Error::type_error(format!("a shape is made of signed integers, not of {dtype}")));
     }
-    match value.dtype() {
-        DType::INT64 => widen::<i64>(&value),
-        DType::INT32 => widen::<i32>(&value),
-        DType::INT16 => widen::<i16>(&value),
-        DType::INT8 => widen::<i8>(&value),
-        other => Err(Error::type_error(format!("a shape is made of signed integers, not of {other}"))),
-    }
+    let (bytes, count) = (value.as_bytes()?, value.element_count());
+    // Objects are only counted after they are allocated; this one may be large.
+    let _room = scratch(count, size_of::<i64>())?;
+    Ok(Shape::with_len(count, |i| match Number::read(dtype, &bytes[i * width..][..width]) {
+        Some(Number::Signed(size)) => size,
+        _ => 0,
+    }))
 }
 
 fn shape_to_tensor(shape: &Shape) -> Result<Tensor, Error> {

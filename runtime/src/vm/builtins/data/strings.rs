@@ -1,7 +1,7 @@
 //! Tensors of strings: nested tuples of strings, one level for each axis; a scalar is a string.
 use super::sequence::{axis_of, elements, integers};
 use crate::ffi::{Args, Error, kind};
-use crate::value::{Any, DType, Device, MAX_NDIM, Shape, Tensor, Tuple};
+use crate::value::{Any, DType, Device, MAX_NDIM, Number, Shape, Tensor, Tuple, dtype_code};
 use crate::vm::builtins::memory::on_first_device;
 use crate::vm::builtins::order::scratch;
 use crate::vm::{Builtin, builtin::builtin};
@@ -264,27 +264,21 @@ fn normalize(value: &Any, case: &str, is_case_sensitive: bool, stopwords: &Tuple
 fn of_tensor(value: &Tensor) -> Result<Any, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;
     let _scratch = scratch(host.element_count(), STRING)?;
-    macro_rules! texts {
-        ($element:ty, $text:expr) => {
-            host.as_slice::<$element>()?.iter().map(|value| Any::from($text(*value).as_str())).collect()
-        };
-    }
-    let texts: Vec<Any> = match host.dtype() {
-        DType::BOOL => texts!(bool, |value| u8::from(value).to_string()),
-        DType::INT8 => texts!(i8, |value: i8| value.to_string()),
-        DType::INT16 => texts!(i16, |value: i16| value.to_string()),
-        DType::INT32 => texts!(i32, |value: i32| value.to_string()),
-        DType::INT64 => texts!(i64, |value: i64| value.to_string()),
-        DType::UINT8 => texts!(u8, |value: u8| value.to_string()),
-        DType::UINT16 => texts!(u16, |value: u16| value.to_string()),
-        DType::UINT32 => texts!(u32, |value: u32| value.to_string()),
-        DType::UINT64 => texts!(u64, |value: u64| value.to_string()),
-        DType::FLOAT16 => texts!(half::f16, |value: half::f16| general(value.to_f64(), 8)),
-        DType::BFLOAT16 => texts!(half::bf16, |value: half::bf16| general(value.to_f64(), 8)),
-        DType::FLOAT32 => texts!(f32, |value: f32| general(f64::from(value), 8)),
-        DType::FLOAT64 => texts!(f64, |value: f64| general(value, 8)),
-        other => return Err(Error::type_error(format!("elements of {other} have no text"))),
+    let text = |bytes: &[u8]| {
+        Some(match Number::read(host.dtype(), bytes)? {
+            Number::Bool(value) => u8::from(value).to_string(),
+            Number::Signed(value) => value.to_string(),
+            Number::Unsigned(value) => value.to_string(),
+            float => general(float.to_f64(), 8),
+        })
     };
+    let width = host.dtype().bytes().max(1);
+    if Number::read(host.dtype(), &[0; 8][..width.min(8)]).is_none() {
+        return Err(Error::type_error(format!("elements of {} have no text", host.dtype())));
+    }
+    let texts =
+        host.as_bytes()?.chunks_exact(width).map(|bytes| text(bytes).map_or(Any::NONE, |text| text.as_str().into()));
+    let texts = texts.collect();
     reshaped(texts, host.shape())
 }
 
@@ -314,36 +308,36 @@ fn general(value: f64, digits: usize) -> String {
 
 fn to_tensor(value: &Any, dtype: DType) -> Result<Tensor, Error> {
     let texts = Strings::of(value)?;
-    fn each<T: std::str::FromStr>(texts: &Strings, dtype: DType) -> Result<Vec<T>, Error> {
-        let parse = |text: &str| {
-            let number = text.trim().parse();
-            number.map_err(|_| Error::value(format!("{text:?} is not a number of {dtype}")))
-        };
-        texts.texts().map(parse).collect()
+    let width = dtype.bytes();
+    if Number::read(dtype, &[0; 8][..width.min(8)]).is_none() {
+        return Err(Error::type_error(format!("strings cannot be parsed as {dtype}")));
     }
     let _scratch = scratch(texts.elements.len(), 8)?;
-    let floats = || each::<f64>(&texts, dtype);
-    macro_rules! tensor {
-        ($values:expr) => {
-            Tensor::from_slice(&texts.shape, &$values)?
-        };
+    let mut bytes = Vec::with_capacity(texts.elements.len() * width);
+    for text in texts.texts() {
+        let bits = parse(text.trim(), dtype);
+        let bits = bits.ok_or_else(|| Error::value(format!("{text:?} is not a number of {dtype}")))?;
+        bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
     }
-    on_first_device(match dtype {
-        DType::BOOL => tensor!(floats()?.into_iter().map(|value| value != 0.0).collect::<Vec<_>>()),
-        DType::INT8 => tensor!(each::<i8>(&texts, dtype)?),
-        DType::INT16 => tensor!(each::<i16>(&texts, dtype)?),
-        DType::INT32 => tensor!(each::<i32>(&texts, dtype)?),
-        DType::INT64 => tensor!(each::<i64>(&texts, dtype)?),
-        DType::UINT8 => tensor!(each::<u8>(&texts, dtype)?),
-        DType::UINT16 => tensor!(each::<u16>(&texts, dtype)?),
-        DType::UINT32 => tensor!(each::<u32>(&texts, dtype)?),
-        DType::UINT64 => tensor!(each::<u64>(&texts, dtype)?),
-        DType::FLOAT16 => tensor!(floats()?.into_iter().map(half::f16::from_f64).collect::<Vec<_>>()),
-        DType::BFLOAT16 => tensor!(floats()?.into_iter().map(half::bf16::from_f64).collect::<Vec<_>>()),
-        DType::FLOAT32 => tensor!(each::<f32>(&texts, dtype)?),
-        DType::FLOAT64 => tensor!(floats()?),
-        other => return Err(Error::type_error(format!("strings cannot be parsed as {other}"))),
-    })
+    on_first_device(Tensor::from_bytes(dtype, &texts.shape, &bytes)?)
+}
+
+/// Parses a number as the bits of an element.
+fn parse(text: &str, dtype: DType) -> Option<u64> {
+    let unused = 64 - u32::from(dtype.bits);
+    let float = || text.parse::<f64>().ok();
+    match (dtype.code, dtype.bits) {
+        (dtype_code::INT, _) => {
+            let value: i64 = text.parse().ok()?;
+            (value << unused >> unused == value).then_some(value as u64)
+        }
+        (dtype_code::UINT, _) => text.parse().ok().filter(|value: &u64| value << unused >> unused == *value),
+        (dtype_code::FLOAT, 16) => Some(half::f16::from_f64(float()?).to_bits().into()),
+        (dtype_code::FLOAT, 32) => Some(text.parse::<f32>().ok()?.to_bits().into()),
+        (dtype_code::BFLOAT, _) => Some(half::bf16::from_f64(float()?).to_bits().into()),
+        (dtype_code::BOOL, _) => Some((float()? != 0.0).into()),
+        _ => Some(float()?.to_bits()),
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use super::order::scratch;
 use crate::ffi::Error;
 use crate::parallel;
 use crate::sync::Mutex;
-use crate::value::{Any, DType, Device, Tensor, Tuple};
+use crate::value::{Any, DType, Device, Number, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
-use half::f16;
 use std::sync::PoisonError;
 use suppression::{Corners, Rules, select};
 
@@ -123,21 +122,19 @@ fn padded(images: &[Vec<Selected>], room: usize) -> Result<Vec<Tensor>, Error> {
 /// The elements of a tensor of floats.
 fn floats(value: &Tensor) -> Result<Vec<f32>, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;
-    Ok(match host.dtype() {
-        DType::FLOAT32 => host.as_slice::<f32>()?.to_vec(),
-        DType::FLOAT64 => host.as_slice::<f64>()?.iter().map(|v| *v as f32).collect(),
-        DType::FLOAT16 => host.as_slice::<f16>()?.iter().map(|v| v.to_f32()).collect(),
-        other => return Err(Error::type_error(format!("boxes and scores must be floats, not {other}"))),
-    })
+    match host.dtype() {
+        DType::FLOAT32 => Ok(host.as_slice::<f32>()?.to_vec()),
+        dtype @ (DType::FLOAT64 | DType::FLOAT16) => {
+            let number = |bytes| Number::read(dtype, bytes).map_or(f32::NAN, |number| number.to_f64() as f32);
+            Ok(host.as_bytes()?.chunks_exact(dtype.bytes()).map(number).collect())
+        }
+        other => Err(Error::type_error(format!("boxes and scores must be floats, not {other}"))),
+    }
 }
 
 /// The only element of a tensor.
 fn scalar(value: &Tensor) -> Result<f64, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;
-    let first = match host.dtype() {
-        DType::INT32 => host.as_slice::<i32>()?.first().map(|v| f64::from(*v)),
-        DType::INT64 => host.as_slice::<i64>()?.first().map(|v| *v as f64),
-        _ => floats(&host)?.first().map(|v| f64::from(*v)),
-    };
-    first.filter(|_| host.element_count() == 1).ok_or_else(|| Error::value("a limit must be one number"))
+    let number = Number::read(host.dtype(), host.as_bytes()?).filter(|_| host.element_count() == 1);
+    number.map(Number::to_f64).ok_or_else(|| Error::value("a limit must be one number"))
 }

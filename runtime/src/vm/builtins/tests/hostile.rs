@@ -217,13 +217,14 @@ fn call_all() {
     let quiet = |name: &str| !name.contains("print") && name != "vm.builtin.invoke_debug_func";
     for round in 0..CALLS_OF_TENSORS {
         for builtin in all().filter(|builtin| quiet(builtin.name)) {
-            let tensors = builtin.params.iter().filter(|param| param.kind == "Tensor").count();
-            if round >= CALLS && tensors < 2 && builtin.rest.is_none_or(|rest| !rest.contains("Tensor")) {
+            let (kinds, has_rest) = super::kinds(builtin);
+            let tensors = kinds.iter().filter(|kind| **kind == "Tensor").count();
+            if round >= CALLS && tensors < 2 && (!has_rest || !builtin.signature.contains("Tensor")) {
                 continue;
             }
             arguments.begin();
-            let mut list: Vec<_> = builtin.params.iter().map(|param| arguments.of_kind(param.kind)).collect();
-            let more = if builtin.rest.is_some() { arguments.number(6) } else { 0 };
+            let mut list: Vec<_> = kinds.into_iter().map(|kind| arguments.of_kind(kind)).collect();
+            let more = if has_rest { arguments.number(6) } else { 0 };
             list.extend((0..more).map(|_| arguments.any()));
             if arguments.number(16) == 0 && !list.is_empty() {
                 let at = arguments.number(list.len());
