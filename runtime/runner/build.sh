@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-limit=1475000
+limit=1240000
 target=x86_64-unknown-linux-musl
 built=${CARGO_TARGET_DIR:-target}
 folder=${1:-$built/release}

@@ -9,9 +9,9 @@ use super::order::scratch;
 use crate::ffi::{Error, kind};
 use crate::memory::meter::GrowingReservation;
 use crate::sort::sort;
+use crate::sorted_map::SortedMap;
 use crate::value::{DType, Device, Opaque, Shape, Tensor, copy_bits_between};
 use crate::vm::{Builtin, builtin::builtin};
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -40,7 +40,7 @@ struct State {
     pages: usize,
     /// A stack of released pages.
     free: Vec<i32>,
-    sequences: BTreeMap<i64, Sequence>,
+    sequences: SortedMap<i64, Sequence>,
     /// Charges for the memory of these lists.
     counted: GrowingReservation,
 }
@@ -127,7 +127,7 @@ fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
         fresh: 0,
         pages,
         free: Vec::new(),
-        sequences: BTreeMap::new(),
+        sequences: SortedMap::new(),
         counted: GrowingReservation::default(),
     };
     Ok(Opaque::new(Pages(Mutex::new(state))))
@@ -155,7 +155,7 @@ fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Err
     state.reserve(wanted, sequences.len())?;
     for (sequence, more) in sequences.iter().zip(&more) {
         let wanted = state.wanted(*sequence, *more);
-        let list = &mut state.sequences.entry(*sequence).or_default().pages;
+        let list = &mut state.sequences.get_or_default(*sequence).pages;
         list.try_reserve(wanted).map_err(|_| no_memory(wanted))?;
     }
     let mut rest = places.as_mut_slice::<i64>()?;
