@@ -9,7 +9,7 @@ use super::graph::{Node, nodes};
 use crate::base64;
 use crate::ffi::Error;
 use crate::json::Json;
-use crate::value::{Any, DType, Device, Number, Shape, Tensor};
+use crate::value::{Any, Device, Number, Shape, Tensor};
 use std::fmt::Write;
 
 /// Maximum size of repeated shared parts, in bytes.
