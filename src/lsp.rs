@@ -9,9 +9,10 @@ use std::io::{stdin, stdout};
 /// Runs the language server for text modules on standard input and output; editors start it
 #[derive(Args)]
 #[command(after_help = "\
-An editor that speaks the Language Server Protocol starts this command for text modules (TVMScript). It shows diagnostics
-with fixes, inferred types and the documentation of operators, finds definitions and references, renames, completes,
-colours and formats. The chapter \"Editors\" of the book has the configuration of VS Code, Neovim and Helix.
+An editor that speaks the Language Server Protocol starts this command for text modules
+(TVMScript). It shows diagnostics with fixes, inferred types and the documentation of
+operators, finds definitions and references, renames, completes, colours and formats. The
+chapter \"Editors\" of the book has the configuration of VS Code, Neovim and Helix.
 
 Neovim, from 0.11 on:
   vim.lsp.config('hammock', { cmd = { 'hammock', 'lsp' }, filetypes = { 'hammock' } })
