@@ -29,7 +29,7 @@ fn positions(line: &[f64], descending: bool) -> Vec<usize> {
 
 #[test]
 fn sorts_lines_of_any_length() {
-    for n in [0i64, 1, 2, 3, 5, 8, 17, 33, 127, 128, 300] {
+    for n in [0i64, 1, 2, 3, 5, 8, 16, 17, 33, 127, 128, 208, 209] {
         let x = rough(&[2, n], n as u64 + 1);
         for descending in [false, true] {
             let attrs: Attrs = &[("axis", 1i64.into()), ("descending", descending.into())];
@@ -54,21 +54,48 @@ fn sorts_along_other_axes_and_dtypes() {
     let at = run1("argsort", &[(&x).into()], &[("axis", 0i64.into()), ("dtype", DType::INT64.into())]);
     assert_eq!(elements(&at), [1., 0., 2., 1., 0., 2.]);
     assert_eq!(at.dtype(), DType::INT64);
+    // Many lines of a few elements are sorted in vector lanes.
+    for (shape, axis) in [([30i64, 6], 1usize), ([6, 30], 0), ([8, 16], 1), ([2, 17], 0)] {
+        let (x, (n, step)) = (rough(&shape, 3), if axis == 1 { (shape[1], 1) } else { (shape[0], shape[1]) });
+        for descending in [false, true] {
+            let attrs: Attrs = &[("axis", (axis as i64).into()), ("descending", descending.into())];
+            let [sorted, at] = ["sort", "argsort"].map(|op| elements(&run1(op, &[(&x).into()], attrs)));
+            for line in 0..shape[1 - axis] {
+                let index = |j: i64| (if axis == 1 { line * n + j } else { line + j * step }) as usize;
+                let values: Vec<f64> = (0..n).map(|j| elements(&x)[index(j)]).collect();
+                for (j, p) in positions(&values, descending).into_iter().enumerate() {
+                    assert_eq!(at[index(j as i64)] as usize, p, "{shape:?} along {axis}");
+                    assert_eq!(order(sorted[index(j as i64)], values[p]), Ordering::Equal);
+                }
+            }
+        }
+    }
 }
 
-/// Long lines use radix sort: elements of every magnitude, negative ones, and zeros of both signs, which are equal.
+/// Elements of every magnitude, negative ones, and zeros of both signs, which are equal. Rank sort is for short lines.
+#[test]
+fn sorts_short_lines_of_every_dtype() {
+    check_sorted_lines(50);
+}
+
+/// Radix sort is for long lines, and for those of dynamic length.
 #[test]
 fn sorts_long_lines_of_every_dtype() {
+    check_sorted_lines(350);
+}
+
+fn check_sorted_lines(length: i64) {
     let numbers = |n: i64| n * 7919 % 4001 - 2000;
     let (one, two, four) =
-        ((0..250).map(|n| numbers(n) as i8), (0..250).map(|n| numbers(n) as u16), (0..250).map(numbers));
-    let floats = || (0..250).map(|n| if n % 5 == 0 { -0.0 } else { (numbers(n) / 7) as f64 * 1e-3 });
+        ((0..length).map(|n| numbers(n) as i8), (0..length).map(|n| numbers(n) as u16), (0..length).map(numbers));
+    let floats = || (0..length).map(|n| if n % 5 == 0 { -0.0 } else { (numbers(n) / 7) as f64 * 1e-3 });
     let tensors = [
         vector_of(&one.collect::<Vec<_>>()),
         vector_of(&two.collect::<Vec<_>>()),
+        vector_of(&(0..length).map(|n| numbers(n) as i16).collect::<Vec<_>>()),
         vector_of(&four.map(|n| n * 3_000_000_000).collect::<Vec<_>>()),
-        vector_of(&(0..250).map(|n| numbers(n) as i32 * 1_000_000).collect::<Vec<_>>()),
-        vector_of(&(0..250).map(|n| numbers(n) > 0).collect::<Vec<_>>()),
+        vector_of(&(0..length).map(|n| numbers(n) as i32 * 1_000_000).collect::<Vec<_>>()),
+        vector_of(&(0..length).map(|n| numbers(n) > 0).collect::<Vec<_>>()),
         vector_of(&floats().collect::<Vec<f64>>()),
         vector_of(&floats().map(|v| if v == 0.006 { f32::NAN } else { v as f32 }).collect::<Vec<f32>>()),
     ];
@@ -91,9 +118,18 @@ fn vector_of<T: Element>(values: &[T]) -> Tensor {
 
 #[test]
 fn finds_the_largest() {
-    for (n, k, axis) in
-        [(10i64, 3i64, 0), (10, 10, 0), (66, 64, 0), (66, 65, 0), (7, 0, 0), (70, 1, 0), (150, 5, 1), (77, 40, 1)]
-    {
+    for (n, k, axis) in [
+        (10i64, 3i64, 0),
+        (10, 10, 0),
+        (66, 64, 0),
+        (66, 65, 0),
+        (7, 0, 0),
+        (70, 1, 0),
+        (150, 5, 1),
+        (77, 40, 1),
+        (108, 86, 0),
+        (40, 10, 1),
+    ] {
         let shape = if axis == 0 { [n, 2] } else { [2, n] };
         let x = rough(&shape, k as u64 + 3);
         let place = |at: usize, column: usize| if axis == 0 { [at, column] } else { [column, at] };

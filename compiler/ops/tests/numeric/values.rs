@@ -62,6 +62,7 @@ pub fn elements(t: &Tensor) -> Vec<f64> {
         DType::FLOAT32 => read::<f32>(t, f64::from),
         DType::FLOAT64 => read::<f64>(t, |v| v),
         DType::INT8 => read::<i8>(t, f64::from),
+        DType::INT16 => read::<i16>(t, f64::from),
         DType::UINT8 => read::<u8>(t, f64::from),
         DType::UINT16 => read::<u16>(t, f64::from),
         DType::INT32 => read::<i32>(t, f64::from),

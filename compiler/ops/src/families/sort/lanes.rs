@@ -64,7 +64,14 @@ struct Vectors {
     positions: Buffer,
 }
 
-impl LaneSelection<'_> {
+impl<'a> LaneSelection<'a> {
+    /// The selection of all elements of short lines, which sorts them, if this suits them. Nothing is stored yet.
+    pub fn of_all(x: &'a Input, axis: usize, order: Order) -> Option<Self> {
+        let k = x.shape()[axis].as_int()?;
+        let lane_axis = self::axis(x.shape(), axis, x.dtype(), k)?;
+        Some(LaneSelection { x, axis, lane_axis, order, k, values: None, positions: None })
+    }
+
     /// Stores the best elements of each line, sorted.
     pub fn select(&self, b: &mut Builder) {
         let length = &self.x.shape()[self.axis];

@@ -1,18 +1,19 @@
 //! Sorting and searching.
 //!
 //! Sorting is stable and orders NaN after every number: last in ascending order, first in descending. Lines along the
-//! axis are sorted separately, long ones by radix sort and short ones by merge sort (see [`merge`]); a top-k of a longer
-//! line is selected instead (see [`topk`]).
+//! axis are sorted separately, short ones by rank sort and long ones by radix sort (see [`sorted`]), or the shortest ones
+//! in vector lanes (see [`lanes`]); a top-k of a longer line is selected instead (see [`topk`]).
 
 mod best;
 mod bucketize;
 mod delegates;
 mod insertion;
 mod lanes;
-mod merge;
 mod order;
 mod radix;
+mod rank;
 mod reservoir;
+mod sorted;
 mod topk;
 
 use crate::{
@@ -22,14 +23,15 @@ use crate::{
     rules::same_as,
 };
 use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
+use lanes::LaneSelection;
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![sort(), argsort(), topk::topk(), bucketize::bucketize()]
 }
 
-pub use merge::Sorted;
 pub use order::Order;
+pub use sorted::Sorted;
 
 fn sort() -> Op {
     Op::new("sort")
@@ -47,8 +49,13 @@ fn sort() -> Op {
             let x = b.input("x")?;
             let axis = cx.axis("axis", x.ndim())?;
             let out = b.output("T_sort")?;
-            let sorted = Sorted::along(&mut b, &x, axis, Order::of(cx.bool("descending")?), None);
-            b.compute(&out, |i| sorted.value(&to_line(i, axis)));
+            let order = Order::of(cx.bool("descending")?);
+            if let Some(lanes) = LaneSelection::of_all(&x, axis, order) {
+                LaneSelection { values: Some(&out), ..lanes }.select(&mut b);
+            } else {
+                let sorted = Sorted::along(&mut b, &x, axis, order, None);
+                b.compute(&out, |i| sorted.value(&to_line(i, axis)));
+            }
             Ok(b.finish())
         })
 }
@@ -71,8 +78,12 @@ fn argsort() -> Op {
             let axis = cx.axis("axis", x.ndim())?;
             let out = b.output("T_argsort")?;
             let order = Order::of(cx.bool("descending")?);
-            let sorted = Sorted::along(&mut b, &x, axis, order, Some(index_dtype(out.dtype)));
-            b.compute(&out, |i| sorted.position(&to_line(i, axis)).cast(out.dtype));
+            if let Some(lanes) = LaneSelection::of_all(&x, axis, order) {
+                LaneSelection { positions: Some(&out), ..lanes }.select(&mut b);
+            } else {
+                let sorted = Sorted::along(&mut b, &x, axis, order, Some(index_dtype(out.dtype)));
+                b.compute(&out, |i| sorted.position(&to_line(i, axis)).cast(out.dtype));
+            }
             Ok(b.finish())
         })
 }

@@ -15,9 +15,6 @@ use hammock_ir::{
 const BITS: i64 = 8;
 const DIGITS: i64 = 1 << BITS;
 
-/// Minimum length for radix sort: merge sort is faster for shorter lines.
-pub const MIN_RADIX_LENGTH: i64 = 128;
-
 /// The radix sort of a line.
 pub struct Radix<'a> {
     /// The element at a position.
@@ -131,6 +128,8 @@ impl Order {
     pub fn key(self, e: PrimExpr) -> PrimExpr {
         let (dtype, bits) = key_type(e.dtype());
         let ones = || PrimExpr::int(0, dtype) - PrimExpr::int(1, dtype);
+        // The other bits of a narrow key are zero.
+        let significant = || if bits < i64::from(dtype.bits) { PrimExpr::int((1 << bits) - 1, dtype) } else { ones() };
         let sign =
             || PrimExpr::intrin("shift_left", vec![PrimExpr::int(1, dtype), PrimExpr::int(bits - 1, dtype)], dtype);
         let xor = |a: PrimExpr, b: PrimExpr| PrimExpr::intrin("bitwise_xor", vec![a, b], dtype);
@@ -145,12 +144,14 @@ impl Order {
                 let ordered = wide.lt(zero).select(xor(word.clone(), ones()), xor(word, sign()));
                 is_nan.select(ones(), ordered)
             }
-            int if int.is_int() => xor(e.cast(dtype), sign()),
+            int if int.is_int() => {
+                xor(PrimExpr::intrin("bitwise_and", vec![e.cast(dtype), significant()], dtype), sign())
+            }
             _ => e.cast(dtype),
         };
         match self {
             Order::Ascending => key,
-            Order::Descending => xor(key, ones()),
+            Order::Descending => xor(key, significant()),
         }
     }
 }

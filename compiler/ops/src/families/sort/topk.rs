@@ -10,6 +10,7 @@ use super::{
     check_axis, from_line, index_dtype,
     insertion::{Insertion, MAX_INSERTED},
     lanes::{self, LaneSelection},
+    rank::ranks,
     reservoir::{self, Reservoir, is_selective},
     to_line,
 };
@@ -94,17 +95,23 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         let lanes =
             LaneSelection { x: &x, axis, lane_axis, order, k, values: values.as_ref(), positions: positions.as_ref() };
         lanes.select(&mut b);
-    } else if (1..=MAX_INSERTED).contains(&k) || k > 0 && is_selective(&x.shape()[axis], k) {
+    } else if selects(&x.shape()[axis], x.dtype(), k) {
         let best = select(&mut b, &x, axis, order, k, dtype);
         let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
         values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
         positions.iter().for_each(|out| b.compute(out, |i| place(&best.positions, i).cast(out.dtype)));
     } else {
-        let sorted = Sorted::along(&mut b, &x, axis, order, Some(dtype));
+        let count = if k > 0 { k.into() } else { x.shape()[axis].clone() };
+        let sorted = Sorted::first(&mut b, &x, axis, order, Some(dtype), &count);
         values.iter().for_each(|out| b.compute(out, |i| sorted.value(&to_line(i, axis))));
         positions.iter().for_each(|out| b.compute(out, |i| sorted.position(&to_line(i, axis)).cast(out.dtype)));
     }
     Ok(b.finish())
+}
+
+/// Returns true if selection is faster than a prefix of the sorted line.
+fn selects(length: &PrimExpr, dtype: DType, k: i64) -> bool {
+    k > 0 && !ranks(length, dtype, k) && (k <= MAX_INSERTED || is_selective(length, k))
 }
 
 /// Returns true if insertion is faster than a reservoir. Dynamic lines are assumed to be short.
