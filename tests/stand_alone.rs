@@ -6,9 +6,12 @@ mod support;
 
 use std::{
     fs,
+    io::ErrorKind,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
+    thread,
+    time::Duration,
 };
 use support::{programs, root};
 
@@ -20,7 +23,17 @@ fn runner() -> PathBuf {
 }
 
 fn run(program: &Path, args: &[&str]) -> Output {
-    Command::new(program).args(args).current_dir(root()).env_remove("HAMMOCK_TARGET").output().unwrap()
+    finished(Command::new(program).args(args).env_remove("HAMMOCK_TARGET"))
+}
+
+/// Runs a program. One that was just written may still be open in a child that another test is starting.
+fn finished(command: &mut Command) -> Output {
+    loop {
+        match command.current_dir(root()).output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => thread::sleep(Duration::from_millis(10)),
+            output => return output.unwrap(),
+        }
+    }
 }
 
 fn compile(output: &Path, flags: &[&str]) -> Output {
@@ -132,9 +145,7 @@ fn damaged_programs_say_so() {
 fn programs_for_other_cpus_say_so() {
     let folder = tempfile::tempdir().unwrap();
     let program = digits(folder.path(), &["--multi-version=x86-64-v2,x86-64-v3"]);
-    let version = |name| {
-        Command::new(&program).args(["--arg", IMAGES]).env("HAMMOCK_TARGET", name).current_dir(root()).output().unwrap()
-    };
+    let version = |name| finished(Command::new(&program).args(["--arg", IMAGES]).env("HAMMOCK_TARGET", name));
     text(&version("x86-64-v2"));
     let error = error(&version("znver9"));
     assert!(error.starts_with("error: ") && error.contains("not compiled for `znver9`"), "{error}");
