@@ -52,6 +52,14 @@ impl Weights {
         own
     }
 
+    /// True if weights with their scales take at most two thirds of the memory of float32.
+    fn is_narrow(&self) -> bool {
+        let bits = |shape: &[i64], bits: i64| shape.iter().product::<i64>() * bits;
+        let [weights, scales] = self.shapes();
+        let stored = if self.format.0 == "uint32" { 32 } else { 8 };
+        3 * (bits(&weights, stored) + bits(&scales, 32)) <= 2 * bits(&[self.terms, self.columns], 32)
+    }
+
     /// Shapes of the weights, and of their scales.
     fn shapes(&self) -> [Vec<i64>; 2] {
         let up = |n: i64, by: i64| (n + by - 1) / by;
@@ -241,7 +249,7 @@ fn quantized_weights_match_the_interpreter() {
             let plan = plan_text(&func, options).unwrap();
             println!("vectors of {} bytes\n{text}{plan}", target.vector_bytes);
             let parts = plan.lines().filter(|line| !line.starts_with('#')).count();
-            assert_eq!(parts, 1, "wide weights are in memory");
+            assert!(parts == 1 || !weights.is_narrow(), "wide weights are in memory");
             check_kernel(&Kernel::planned(&func, options), &inputs);
             near += check_plan_edits(&func, options, &inputs, &mut rng);
         }
