@@ -19,13 +19,15 @@ pub struct Stats {
     functions: Vec<FunctionStats>,
 }
 
-struct FunctionStats {
-    name: Name,
-    instructions: usize,
+/// Numbers of a function.
+pub struct FunctionStats {
+    pub name: Name,
+    pub instructions: usize,
     tensors: usize,
-    storages: usize,
-    planned_bytes: u64,
-    peak_bytes: u64,
+    pub storages: usize,
+    pub planned_bytes: u64,
+    /// Bytes in use at once, at most.
+    pub peak_bytes: u64,
     /// Sizes of storages that depend on the arguments.
     symbolic: Vec<String>,
 }
@@ -69,10 +71,9 @@ impl Stats {
         self.constant_bytes
     }
 
-    /// Of each function its name, instructions, storages, planned bytes, and bytes in use at once.
-    pub fn rows(&self) -> Vec<(&str, usize, usize, u64, u64)> {
-        let functions = self.functions.iter();
-        functions.map(|f| (&*f.name, f.instructions, f.storages, f.planned_bytes, f.peak_bytes)).collect()
+    /// Numbers of the functions.
+    pub fn functions(&self) -> &[FunctionStats] {
+        &self.functions
     }
 
     fn peak_bytes(&self) -> u64 {

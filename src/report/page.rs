@@ -6,7 +6,7 @@ use crate::{
         plot::{bytes_text, escaped},
     },
     roofline::{Roofline, Row},
-    stats::Stats,
+    stats::{FunctionStats, Stats},
 };
 use hammock_passes::PREPACKED;
 use hammock_runtime::image::{Signature, signature::Role};
@@ -132,14 +132,18 @@ impl Page<'_> {
     }
 
     fn functions(&self) -> String {
-        let rows = self.stats.rows().into_iter().map(|(name, instructions, storages, planned, peak)| {
-            let (planned, peak) = (bytes_text(planned), bytes_text(peak));
+        let row = |f: &FunctionStats| {
             format!(
-                "<tr><td class=\"name\">{}</td><td class=\"n\">{instructions}</td><td class=\"n\">{storages}</td>\
-                 <td class=\"n\">{planned}</td><td class=\"n\">{peak}</td></tr>\n",
-                escaped(name)
+                "<tr><td class=\"name\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+                 <td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+                escaped(&f.name),
+                f.instructions,
+                f.storages,
+                bytes_text(f.planned_bytes),
+                bytes_text(f.peak_bytes)
             )
-        });
+        };
+        let rows = self.stats.functions().iter().map(row);
         format!(
             "<table>\n<tr><th>function</th><th class=\"n\">instructions</th><th class=\"n\">storages</th>\
              <th class=\"n\">planned</th><th class=\"n\">at once</th></tr>\n{}</table>\n",

@@ -89,7 +89,7 @@ impl Drawing<'_> {
         edges(out, &after, (right, top));
         for (node, card) in operators.iter().enumerate() {
             let call = call_of[node];
-            let ids = (format!("f{number}o{node}"), format!("op f{number}g{call}"));
+            let ids = (operator_id(number, node), format!("op f{number}g{call}"));
             let class = color(&calls[call], call);
             draw_card(out, card, &ids, &class, &call_id(number, call), offset(before.centers[node], (MARGIN, top)));
         }
@@ -99,11 +99,12 @@ impl Drawing<'_> {
             draw_card(out, card, &ids, &class, &call_id(number, call), offset(after.centers[call], (right, top)));
             let _ = writeln!(
                 rules,
-                "svg:has(#f{number}k{call}:target) .f{number}g{call} rect{{stroke:#cf4446;stroke-width:3}}"
+                "svg:has(#{}:target) .f{number}g{call} rect{{stroke:#cf4446;stroke-width:3}}",
+                call_id(number, call)
             );
         }
-        self.references(out, &before, &operators, (MARGIN, top), 'o');
-        self.references(out, &after, &kernels, (right, top), 'k');
+        self.references(out, &before, &operators, (MARGIN, top), operator_id);
+        self.references(out, &after, &kernels, (right, top), call_id);
         (right + after.width + MARGIN, HEADING + before.height.max(after.height) + 2.0 * MARGIN)
     }
 
@@ -126,20 +127,20 @@ impl Drawing<'_> {
         let name = &self.graph.kernels[kernel];
         let more = (self.note)(name).map(|note| (note, String::new()));
         let operators = nodes.iter().filter(|_| nodes.len() > 1);
-        let operators = operators.map(|n| (format!("· {}", node(n).label), format!("f{}o{n}", self.number)));
+        let operators = operators.map(|n| (format!("· {}", node(n).label), operator_id(self.number, *n)));
         Card { heading: name.to_string(), lines: more.into_iter().chain(operators).chain(ty).collect() }
     }
 
     /// Names the producers of edges that are too long to be drawn, above their consumers.
-    fn references(&self, out: &mut String, layout: &Layout, cards: &[Card], from: (f64, f64), kind: char) {
+    fn references(&self, out: &mut String, layout: &Layout, cards: &[Card], from: (f64, f64), id: Id) {
         let mut count = vec![0; cards.len()];
         for (producer, consumer) in &layout.long {
             let (x, y) = offset(layout.centers[*consumer], from);
             let (width, height) = cards[*consumer].size();
             let _ = writeln!(
                 out,
-                "<a href=\"#f{}{kind}{producer}\"><text x=\"{:.1}\" y=\"{:.1}\" class=\"muted\">← {}</text></a>",
-                self.number,
+                "<a href=\"#{}\"><text x=\"{:.1}\" y=\"{:.1}\" class=\"muted\">← {}</text></a>",
+                id(self.number, *producer),
                 x + width / 2.0 + 4.0,
                 y - height / 2.0 + 10.0 + 12.0 * f64::from(count[*consumer]),
                 escaped(&shortened(&cards[*producer].heading, 20)),
@@ -147,6 +148,14 @@ impl Drawing<'_> {
             count[*consumer] += 1;
         }
     }
+}
+
+/// The id of a box, by the numbers of its graph and of what it shows.
+type Id = fn(usize, usize) -> String;
+
+/// The id of the box of an operator.
+fn operator_id(graph: usize, node: usize) -> String {
+    format!("f{graph}o{node}")
 }
 
 /// The id of the box of a call.
