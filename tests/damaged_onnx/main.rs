@@ -137,7 +137,7 @@ fn survives(bytes: Vec<u8>, file: &Path, compiled: bool) -> Result<bool, String>
 
 /// Sequential, since peak memory is per process. Reports all failures.
 fn survive_all() {
-    let (mutations, only, compiled) = (number("MUTATIONS").unwrap_or(300), number("MUTATION"), number("COMPILED"));
+    let (mutations, only, compiled) = (number("MUTATIONS").unwrap_or(150), number("MUTATION"), number("COMPILED"));
     let (mut read, mut wrong) = (0, Vec::new());
     for file in models() {
         let whole = std::fs::read(&file).unwrap();

@@ -20,7 +20,7 @@ mod splits;
 mod tf32;
 
 /// Cases of a class that a test without `CASES` runs.
-const CASES: u64 = 10;
+const CASES: u64 = 6;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()

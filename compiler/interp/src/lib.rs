@@ -44,7 +44,6 @@ mod memory;
 mod number;
 mod pointer;
 mod races;
-#[cfg(any(test, feature = "samples"))]
 pub mod samples;
 mod simt;
 mod stmt;

@@ -13,8 +13,8 @@ use std::fmt;
 pub(crate) struct Races {
     /// The thread that runs now.
     pub current: Actor,
-    /// Accesses by memory and byte.
-    bytes: FxHashMap<(usize, i64), Accesses>,
+    /// Accesses to each byte of each memory.
+    memories: Vec<FxHashMap<i64, Accesses>>,
 }
 
 /// A thread between two barriers.
@@ -38,8 +38,11 @@ impl Races {
     /// Records an access, and reports a race with an earlier one.
     pub fn access(&mut self, at: Pointer, dtype: DType, stores: bool, element: i64, name: &Name) -> Result<(), Fault> {
         let (own, first) = (self.current, at.bits.div_euclid(8));
+        if self.memories.len() <= at.memory {
+            self.memories.resize_with(at.memory + 1, FxHashMap::default);
+        }
         for byte in 0..i64::from(dtype.bits.div_ceil(8)) {
-            let known = self.bytes.entry((at.memory, first + byte)).or_default();
+            let known = self.memories[at.memory].entry(first + byte).or_default();
             let readers = known.readers.iter().flatten().filter(|_| stores);
             if let Some(other) = known.writer.iter().chain(readers).find(|other| other.conflicts(own)) {
                 return Err(Fault::Race(other.to_string(), own.to_string(), name.clone(), element));
@@ -55,7 +58,7 @@ impl Races {
 
     /// Forgets memory that is freed: all from this number on.
     pub fn forget(&mut self, mark: usize) {
-        self.bytes.retain(|(memory, _), _| *memory < mark);
+        self.memories.truncate(mark);
     }
 }
 

@@ -27,7 +27,7 @@ fn check_tried(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng)
 }
 
 /// Number of edits of each kind, and number of valid ones that run.
-const EDITS: usize = 16;
+const EDITS: usize = 8;
 const RUN: usize = 1;
 /// Percentage of kernels for which a candidate of autotuning runs.
 const CANDIDATE_PERCENT: u64 = 25;

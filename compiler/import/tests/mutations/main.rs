@@ -21,7 +21,7 @@ use std::{
 use survive::{survive, survive_metadata};
 
 /// Cases of one run.
-const CASES: u64 = 100_000;
+const CASES: u64 = 20_000;
 /// Cases of one run of metadata sections, which are few and short.
 const SECTIONS: u64 = 4_000;
 /// Maximum time of a case, even on a busy machine.
