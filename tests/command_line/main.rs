@@ -1,6 +1,7 @@
 //! The command line end to end, as users type it. One program, since it is linked with all of the compiler.
 
 mod benching;
+mod browser;
 mod cache;
 mod codes;
 mod commands;
