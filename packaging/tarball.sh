@@ -25,8 +25,10 @@ mkdir -p "$archives"
 for library in stdc++ z zstd ffi; do ln -sf "$(realpath "$(g++ -print-file-name=lib$library.a)")" "$archives/lib$library.a"; done
 for unused in z3 xml2; do ar rc "$archives/lib$unused.a"; done
 
-RUSTFLAGS="-Ctarget-feature=+crt-static -Lnative=$archives" cargo build --locked --profile "$profile" --target $target \
-    --target-dir "$built/static" -p hammock -p hammock-tools --no-default-features --features hammock/cranelift,hammock/llvm-static
+# Nothing resolves weak symbols when such a program starts, so those that nothing defines must be null as it is linked.
+flags="-Ctarget-feature=+crt-static -Lnative=$archives -Clink-arg=-Wl,-z,nodynamic-undefined-weak"
+RUSTFLAGS=$flags cargo build --locked --profile "$profile" --target $target --target-dir "$built/static" \
+    -p hammock -p hammock-tools --no-default-features --features hammock/cranelift,hammock/llvm-static
 cargo rustc --locked --profile "$profile" -p hammock-capi --features cuda --crate-type staticlib
 mkdir "$stage/built"
 for file in hammock hammock-run; do strip -o "$stage/built/$file" "$built/static/$target/$files/$file"; done
