@@ -15,6 +15,6 @@ mod script;
 pub use options::{Constants, ReadOptions};
 pub use patterns::{read_pattern, read_patterns};
 pub use script::{
-    Inspection, Namespace, check_module, dtype_names, inspect_module, namespace_of, nearest_operator, read_index_map,
-    read_module,
+    Form, Inspection, Namespace, check_module, dtype_names, inspect_module, namespace_of, nearest_operator,
+    read_index_map, read_module,
 };

@@ -31,6 +31,7 @@ mod value;
 
 pub(crate) use dtypes::{is_valid as is_valid_dtype, nearest as nearest_dtype};
 pub use names::{Namespace, dtype_names, namespace_of};
+pub use path::Form;
 pub use suggest::nearest_operator;
 
 use crate::ReadOptions;

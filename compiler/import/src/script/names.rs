@@ -2,7 +2,7 @@
 
 use super::{
     builtins, intrinsics,
-    path::{Path, Space},
+    path::{Form, Path, Space},
     relax, types,
 };
 
@@ -63,7 +63,10 @@ impl Namespace {
         let mut names: Vec<&str> = match self {
             Namespace::Ir => ["ir_module"].into_iter().chain(builtins::IR_CALLS).collect(),
             Namespace::Relax => {
-                let others = ["function", "device_mesh"].into_iter().chain(types::TYPES).chain(relax::OTHER_NAMES);
+                let others = ["function", "device_mesh"]
+                    .into_iter()
+                    .chain(types::TYPES)
+                    .chain(relax::OTHER_FORMS.map(|form| form.name));
                 hammock_ops::ops().map(|op| op.name).chain(others).collect()
             }
             Namespace::Tir => intrinsics::names().chain(DTYPES).collect(),
@@ -71,6 +74,15 @@ impl Namespace {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// What it has of this name besides operators, intrinsics and dtypes, with its description.
+    pub fn form(self, name: &str) -> Option<Form> {
+        match self {
+            Namespace::Ir => None,
+            Namespace::Relax => relax::OTHER_FORMS.into_iter().find(|form| form.name == name),
+            Namespace::Tir => intrinsics::forms().find(|form| form.name == name),
+        }
     }
 
     /// Returns true if a name in it is a type.
@@ -122,6 +134,25 @@ mod tests {
         assert_eq!(names("tvm.relax.op.add").as_deref(), Some("R add"));
         assert_eq!(names("tvm.script.tir").as_deref(), Some("T "));
         assert_eq!(names("numpy.add"), None);
+    }
+
+    /// The usage of a form has its name, and is a statement or the start of one.
+    #[test]
+    fn forms_are_used_as_they_say() {
+        let forms = relax::OTHER_FORMS.into_iter().map(|form| (Namespace::Relax, form));
+        for (namespace, Form { name, usage, doc }) in
+            forms.chain(intrinsics::forms().map(|form| (Namespace::Tir, form)))
+        {
+            assert!(usage.contains(&format!("{}.{name}", namespace.alias())), "{name}: {usage}");
+            assert!(doc.ends_with('.'), "{name}: {doc}");
+            let text = match usage {
+                _ if usage.ends_with(':') => format!("{usage}\n    pass\n"),
+                _ if usage.starts_with('@') => format!("{usage}\ndef f():\n    pass\n"),
+                _ => format!("{usage}\n"),
+            };
+            let source = hammock_diagnostics::SourceFile::new("usage.py", &*text).unwrap();
+            assert!(hammock_syntax::parse(&source).1.is_empty(), "{usage}");
+        }
     }
 
     #[test]

@@ -100,6 +100,23 @@ impl fmt::Display for Path {
     }
 }
 
+/// A function, statement, declaration or type of a namespace that is no operator or intrinsic, as editors describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Its name, without that of its namespace.
+    pub name: &'static str,
+    /// How a text uses it.
+    pub usage: &'static str,
+    /// What it means, in one sentence.
+    pub doc: &'static str,
+}
+
+impl Form {
+    pub(crate) const fn new(name: &'static str, usage: &'static str, doc: &'static str) -> Form {
+        Form { name, usage, doc }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

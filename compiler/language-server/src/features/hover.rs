@@ -168,6 +168,9 @@ pub fn name_doc(namespace: Namespace, name: &str) -> Option<String> {
         });
         return Some(format!("{}\n\n{}{example}", code(&op.signature()), op.doc.trim()));
     }
+    if let Some(form) = namespace.form(name) {
+        return Some(format!("{}\n\n{}", code(form.usage), form.doc));
+    }
     let known = namespace.names().contains(&name) || namespace.is_type(name);
     let what = match namespace {
         _ if !known => return None,

@@ -12,7 +12,7 @@ use super::{
     devices, dtypes,
     eval::{Dialect, Eval},
     operators,
-    path::{Path, Space},
+    path::{Form, Path, Space},
     value::Value,
 };
 use hammock_diagnostics::{Span, codes};
@@ -68,31 +68,44 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args)
     }
 }
 
-/// Names of other nodes and functions, for "did you mean".
-const OTHERS: [&str; 18] = [
-    "Select",
-    "Cast",
-    "Broadcast",
-    "Ramp",
-    "Shuffle",
-    "Let",
-    "min",
-    "max",
-    "floordiv",
-    "floormod",
-    "truncdiv",
-    "truncmod",
-    "ceildiv",
-    "min_value",
-    "max_value",
-    "infinity",
-    "comm_reducer",
-    "index_map",
+/// Other nodes and functions.
+pub(crate) const OTHERS: [Form; 18] = [
+    Form::new(
+        "Select",
+        "T.Select(condition, a, b)",
+        "`a` or `b`; both are evaluated, but neither may fault where it is not selected.",
+    ),
+    Form::new("Cast", r#"T.Cast("float32", x)"#, "Converts to another dtype."),
+    Form::new("Broadcast", "T.Broadcast(x, 4)", "A vector of equal elements."),
+    Form::new("Ramp", "T.Ramp(start, stride, 4)", "A vector whose elements grow by `stride`."),
+    Form::new("Shuffle", "T.Shuffle([a, b], [0, 1])", "A vector of chosen elements of others."),
+    Form::new("Let", "T.Let(body, where={x: value})", "An expression with a variable in it."),
+    Form::new("min", "T.min(a, b)", "The smaller of two numbers."),
+    Form::new("max", "T.max(a, b)", "The larger of two numbers."),
+    Form::new("floordiv", "T.floordiv(a, b)", "Quotient, rounded down: `a // b`."),
+    Form::new("floormod", "T.floormod(a, b)", "Remainder with the sign of `b`: `a % b`."),
+    Form::new("truncdiv", "T.truncdiv(a, b)", "Quotient, rounded toward zero."),
+    Form::new("truncmod", "T.truncmod(a, b)", "Remainder with the sign of `a`."),
+    Form::new("ceildiv", "T.ceildiv(a, b)", "Quotient, rounded up."),
+    Form::new("min_value", r#"T.min_value("int8")"#, "The least finite value of a dtype."),
+    Form::new("max_value", r#"T.max_value("float16")"#, "The greatest finite value of a dtype."),
+    Form::new("infinity", r#"T.infinity("float32")"#, "Infinity of a dtype."),
+    Form::new(
+        "comm_reducer",
+        "T.comm_reducer(lambda x, y: x + y, [T.float32(0)])",
+        "An associative and commutative combiner of reductions, with its identity.",
+    ),
+    Form::new("index_map", "T.index_map(lambda i, j: (j, i))", "A map of indices, by which layouts are given."),
 ];
+
+/// What `T` has besides intrinsics.
+pub(crate) fn forms() -> impl Iterator<Item = Form> {
+    statements::STATEMENTS.into_iter().chain(OTHERS)
+}
 
 /// Every name of `T` that can be called.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    intrinsics::all().map(|own| own.name).chain(OTHERS).chain(statements::STATEMENT_CALLS)
+    intrinsics::all().map(|own| own.name).chain(forms().map(|form| form.name))
 }
 
 /// Returns true if `T` has a function of that name.

@@ -5,7 +5,7 @@ use crate::script::{
     args::{Arg, Args},
     builtins,
     context::{Read, TrailingScalars},
-    path::{Path, Space},
+    path::{Form, Path, Space},
     suggest,
     value::{Pending, Value},
 };
@@ -15,25 +15,45 @@ use hammock_ir::{
     relax::{Call, CallTir, Callee, Operand, Value as IrValue},
 };
 
-/// Names of `R` other than operators, for "did you mean".
-pub(crate) const OTHERS: [&str; 17] = [
-    "const",
-    "shape",
-    "str",
-    "dtype",
-    "tuple",
-    "prim_value",
-    "TupleGetItem",
-    "match_cast",
-    "func_attr",
-    "output",
-    "dataflow",
-    "call_packed",
-    "ExternFunc",
-    "device",
-    "Tensor",
-    "Tuple",
-    "Callable",
+/// What `R` has besides operators.
+pub(crate) const OTHERS: [Form; 17] = [
+    Form::new("const", r#"R.const([1.0, 2.0], "float32")"#, "A constant tensor."),
+    Form::new("shape", "R.shape([n, 4])", "A shape as a value."),
+    Form::new("str", r#"R.str("text")"#, "A string as a value."),
+    Form::new("dtype", r#"R.dtype("float32")"#, "A dtype as a value."),
+    Form::new("tuple", "R.tuple(a, b)", "A tuple of values."),
+    Form::new("prim_value", "R.prim_value(n)", "A scalar as a value."),
+    Form::new("TupleGetItem", "R.TupleGetItem(pair, 0)", "A field of a tuple: `pair[0]`."),
+    Form::new(
+        "match_cast",
+        r#"y = R.match_cast(x, R.Tensor((n, 4), "float32"))"#,
+        "Checks a value's type at run time, and binds the sizes in it.",
+    ),
+    Form::new("func_attr", r#"R.func_attr({"num_input": 1})"#, "Attributes of the function."),
+    Form::new("output", "R.output(y)", "The variables of a dataflow block that are used after it."),
+    Form::new(
+        "dataflow",
+        "with R.dataflow():",
+        "A part of a function without effects and control flow, which passes may reorder.",
+    ),
+    Form::new(
+        "call_packed",
+        r#"R.call_packed("name", x, ty_args=R.Tensor)"#,
+        "Calls a function of the runtime or of the host by name.",
+    ),
+    Form::new("ExternFunc", r#"R.ExternFunc("name")"#, "A function of the runtime or of the host, by name."),
+    Form::new("device", r#"R.device("cpu", 0)"#, "A device as a value."),
+    Form::new(
+        "Tensor",
+        r#"x: R.Tensor((n, 4), "float32")"#,
+        "The type of tensors of a shape and dtype, either of which may be left out.",
+    ),
+    Form::new("Tuple", "pair: R.Tuple(R.Tensor, R.Shape)", "The type of tuples with fields of these types."),
+    Form::new(
+        "Callable",
+        "f: R.Callable((R.Tensor,), R.Tensor)",
+        "The type of functions with parameters and a result of these types.",
+    ),
 ];
 
 /// Keywords that name the types of results, over all versions.
@@ -117,7 +137,8 @@ impl RelaxEval<'_, '_> {
                 }
                 None if builtins::is_builtin(path) => builtins::call(self, path, args),
                 None => {
-                    let known: Vec<&str> = hammock_ops::ops().map(|op| op.name).chain(OTHERS).collect();
+                    let known: Vec<&str> =
+                        hammock_ops::ops().map(|op| op.name).chain(OTHERS.map(|form| form.name)).collect();
                     Err(self.unknown(path, args.callee_span, &known))
                 }
             },

@@ -31,7 +31,7 @@ use hammock_ir::{
 };
 use hammock_syntax::ast;
 
-pub(crate) use calls::OTHERS as OTHER_NAMES;
+pub(crate) use calls::OTHERS as OTHER_FORMS;
 pub(crate) use function::{Header, body, header};
 
 /// State of reading a function.
