@@ -1,5 +1,6 @@
 //! Diagnostic codes: each occurs in a test, and the examples of `hammock explain` produce it.
 
+use crate::support::root;
 use hammock_diagnostics::codes::{self, Code};
 use std::{
     fs,
@@ -17,10 +18,6 @@ const ELSEWHERE: [(&str, &str); 4] = [
 
 /// Codes without examples: only a defective pass produces such modules.
 const WITHOUT_EXAMPLE: [&str; 1] = ["E0252"];
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 fn texts(folder: &Path, all: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {

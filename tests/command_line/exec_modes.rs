@@ -1,12 +1,10 @@
 //! Graphs compiled to machine code: results, errors, listings and profiles equal those of bytecode.
 #![cfg(all(feature = "cranelift", feature = "llvm"))]
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn hammock(args: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(root).output().unwrap()
+    crate::support::hammock(crate::support::root(), args)
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -19,7 +19,7 @@ fn shell(script: &str) -> Output {
 }
 
 fn hammock(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap()
+    crate::support::hammock(crate::support::root(), args)
 }
 
 fn succeed(output: Output) -> String {

@@ -1,18 +1,11 @@
 //! `hammock report` and `hammock opt --graph`: what the page and the drawing have, not the values of measurements.
 #![cfg(feature = "llvm")]
 
-use std::{
-    collections::HashSet,
-    path::Path,
-    process::{Command, Output},
-};
+use crate::support::hammock;
+use std::{collections::HashSet, path::Path};
 
 const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ir-examples/digits/model.py");
 const WEIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ir-examples/digits/weights.safetensors");
-
-fn hammock(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
-}
 
 fn written(folder: &Path, args: &[&str], file: &str) -> String {
     let output = hammock(folder, args);

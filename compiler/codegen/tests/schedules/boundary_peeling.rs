@@ -1,7 +1,7 @@
 //! Sliding windows over padded data, of float32 and of narrow floats, at every vector width, compared with the
 //! reference interpreter. Values are small integers, so that sums are exact in any order.
 
-use crate::support::{Kernel, check_kernel, floats, function, rng::Rng};
+use crate::support::{Kernel, check_kernel, floats, function, rng::Rng, targets};
 use hammock_ir::Tensor;
 use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
@@ -124,11 +124,9 @@ fn padded_windows() {
         let window = Window::random(&mut rng);
         let func = function(&window.text());
         let inputs = window.inputs(&mut rng);
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-            if target.vector_bytes <= Target::host().vector_bytes {
-                println!("vectors of {} bytes\n{}", target.vector_bytes, window.text());
-                check_kernel(&Kernel::planned(&func, Options::new(&target)), &inputs);
-            }
+        for target in targets() {
+            println!("vectors of {} bytes\n{}", target.vector_bytes, window.text());
+            check_kernel(&Kernel::planned(&func, Options::new(&target)), &inputs);
         }
     }
 }

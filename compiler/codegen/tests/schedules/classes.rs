@@ -2,23 +2,19 @@
 //! compared with the reference interpreter. Values are small integers, so that sums are exact in any order.
 
 mod case;
-use crate::support::{Kernel, check_kernel, function};
+use crate::support::{Kernel, check_kernel, function, seeds};
 use case::{Case, SIZES, Size};
 use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
 use hammock_target::Target;
 
-/// Seeds of the cases of a class: a few by default, `CLASSES` of them on request.
-fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let from = number("CLASSES_FROM", 0);
-    from..from + number("CLASSES", 8)
-}
+/// Cases of each test, unless `CLASSES` asks for more.
+const CASES: u64 = 8;
 
 #[test]
 fn products() {
     let mut near = 0;
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         if case.rng.chance(40) {
             case.axis("b", &[1, 2, 3], false);
@@ -79,7 +75,7 @@ fn long_matmuls() {
 
 #[test]
 fn convolutions() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         let grouped = case.rng.chance(30);
         case.axis("o", &[1, 3, 8, 17, 64], false);
@@ -119,7 +115,7 @@ fn convolutions() {
 /// Convolutions of several groups with several channels each, some with weights in blocks of channels.
 #[test]
 fn grouped_convolutions() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         let pick = |case: &mut Case, sizes: &[i64]| *case.rng.pick(sizes);
         let (groups, own) = (pick(&mut case, &[2, 3]), pick(&mut case, &[3, 4, 7, 16, 32, 64]));
@@ -150,7 +146,7 @@ fn grouped_convolutions() {
 
 #[test]
 fn reductions() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         let rank = case.rng.between(1, 4) as usize;
         let names = &["a", "b", "c", "d"][..rank];
@@ -188,7 +184,7 @@ fn reductions() {
 /// Arg-reductions in several forms, some with a tie-breaking order.
 #[test]
 fn arg_reductions() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         let rank = case.rng.between(1, 4) as usize;
         let names = &["a", "b", "c", "d"][..rank];
@@ -265,7 +261,7 @@ fn arg_reductions() {
 #[test]
 fn strided_loads() {
     let mut shuffled = 0;
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         case.axis("c", &[1, 3], false);
         case.axis("h", &[1, 4, 7], false);
@@ -306,7 +302,7 @@ fn strided_loads() {
 
 #[test]
 fn permutations() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let (mut case, names) = Case::of_elements(seed);
         for _ in 0..case.rng.between(1, 2) {
             let mut input = case.over(names, true);
@@ -327,7 +323,7 @@ fn permutations() {
 #[test]
 fn copies() {
     let mut tiles = 0;
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let (mut case, names) = Case::of_elements(seed);
         let input = case.over(names, true);
         case.inputs.push(input);
@@ -347,7 +343,7 @@ fn copies() {
 /// Values with a different expression at each index of an axis, or at each index modulo a number.
 #[test]
 fn periodic_selects() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let (mut case, names) = Case::of_elements(seed);
         let axis = names[case.rng.below(names.len() as u64) as usize];
         let count = case.rng.between(2, 9);
@@ -373,7 +369,7 @@ fn periodic_selects() {
 #[test]
 fn narrow_rows() {
     let mut collapsed = 0;
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         let names = &["a", "b", "c"][..case.rng.between(2, 3) as usize];
         names.iter().for_each(|name| case.axis(name, &SIZES, false));
@@ -407,7 +403,7 @@ fn narrow_rows() {
 #[test]
 fn shared_loads() {
     let mut unrolled = 0;
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut case = Case::new(seed);
         case.axis("a", &[1, 2, 3, 4, 5], false);
         case.axis("k", &SIZES, true);

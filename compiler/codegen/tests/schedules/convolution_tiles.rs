@@ -2,7 +2,7 @@
 //! strides and dilation at every vector width, compared with the reference interpreter. Values are small integers, so
 //! that sums are exact in any order.
 
-use crate::support::{Kernel, check_kernel, floats, function, rng::Rng};
+use crate::support::{Kernel, check_kernel, floats, function, rng::Rng, targets};
 use hammock_kernels::{Options, plan_text};
 use hammock_target::{Caches, Target};
 
@@ -79,10 +79,7 @@ fn convolutions_of_many_rows_match_the_interpreter() {
         };
         let inputs = [numbers(&[h.size(), w.size(), from]), numbers(&[h.taps, w.taps, from, to])];
         let func = function(&text);
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-            if target.vector_bytes > Target::host().vector_bytes {
-                continue;
-            }
+        for target in targets() {
             let target = Target { caches, ..target };
             let options = Options { strict_order, ..Options::new(&target) };
             println!("vectors of {} bytes\n{text}", target.vector_bytes);

@@ -1,7 +1,7 @@
 //! Channels-last convolutions with leading-dimension padding against cache-set conflicts, at every vector width,
 //! compared with the reference interpreter. Values are small integers, so that sums are exact in any order.
 
-use crate::support::{Kernel, check_kernel, function, rng::Rng};
+use crate::support::{Kernel, check_kernel, function, rng::Rng, targets};
 use hammock_ir::{Tensor, tir::StmtKind};
 use hammock_kernels::{Options, lower_with};
 use hammock_runtime::Any;
@@ -85,10 +85,7 @@ fn padded_rows_match_the_interpreter() {
             let rows = convolution.padded() * convolution.padded();
             let (func, room) = (function(&text), if crowded { 64 / bytes } else { 0 });
             parted += usize::from(crowded);
-            for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-                if target.vector_bytes > Target::host().vector_bytes {
-                    continue;
-                }
+            for target in targets() {
                 println!("vectors of {} bytes\n{text}", target.vector_bytes);
                 assert_eq!(max_elements(&text, &target), rows * (channels + room));
                 check_kernel(&Kernel::planned(&func, Options::new(&target)), &inputs);

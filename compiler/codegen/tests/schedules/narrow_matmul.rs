@@ -1,7 +1,7 @@
 //! Matmuls of narrow types, of random sizes and layouts, for targets with and without dot-product instructions,
 //! compared with the reference interpreter.
 
-use crate::support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng};
+use crate::support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng, seeds};
 use hammock_ir::Tensor;
 use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
@@ -206,17 +206,13 @@ fn result(batch: Option<i64>) -> Vec<usize> {
     batch.map(|_| 3).into_iter().chain([0, 1]).collect()
 }
 
-/// Seeds of the cases: a few by default, `CLASSES` of them on request.
-fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let from = number("CLASSES_FROM", 0);
-    from..from + number("CLASSES", 7)
-}
+/// Cases of each test, unless `CLASSES` asks for more.
+const CASES: u64 = 7;
 
 #[test]
 fn bytes() {
     let mut dots = 0;
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut matmul = Matmul::random(seed);
         let factors = [0; 2].map(|_| *matmul.rng.pick(&["int8", "int8", "uint8"]));
         // Sums that start there wrap soon.
@@ -228,7 +224,7 @@ fn bytes() {
 
 #[test]
 fn bfloats() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         Matmul::random(1000 + seed).check(["bfloat16"; 2], "float32", "0");
     }
 }
@@ -236,7 +232,7 @@ fn bfloats() {
 /// Narrow floats that are upcast and packed for several rows.
 #[test]
 fn halves() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         Matmul::random(4000 + seed).check(["float16"; 2], "float32", "0");
     }
     let target = Target::named("x86-64-v3").unwrap();
@@ -254,7 +250,7 @@ fn halves() {
 #[test]
 fn packed_bytes() {
     let mut dots = 0;
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         let mut matmul = Matmul::packed(2000 + seed, 4);
         let factors = [0; 2].map(|_| *matmul.rng.pick(&["int8", "int8", "uint8"]));
         dots += matmul.check(factors, "int32", "0");
@@ -264,7 +260,7 @@ fn packed_bytes() {
 
 #[test]
 fn packed_bfloats() {
-    for seed in seeds() {
+    for seed in seeds(CASES) {
         Matmul::packed(3000 + seed, 2).check(["bfloat16"; 2], "float32", "0");
     }
 }

@@ -1,7 +1,7 @@
 //! Matmuls with padded packed operands, at every vector width, compared with the reference interpreter. Values are
 //! small integers, so that sums are exact in any order.
 
-use crate::support::{Kernel, check_kernel, function, rng::Rng};
+use crate::support::{Kernel, check_kernel, function, rng::Rng, targets};
 use hammock_ir::{DType, Tensor};
 use hammock_kernels::{Options, schedule::Plans};
 use hammock_runtime::Any;
@@ -72,12 +72,10 @@ fn matmuls_with_padded_copies() {
             let [i, j, k] = sizes.map(|size| size.0);
             let inputs = [numbers([i, k], dtype, &mut rng), numbers([j, k], dtype, &mut rng)];
             let plans = Plans::read(&format!("f:\n    {plan}\n")).unwrap();
-            for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-                if target.vector_bytes <= Target::host().vector_bytes {
-                    println!("{sizes:?} {dtype}, vectors of {} bytes\n{plan}", target.vector_bytes);
-                    let options = Options { plan: plans.of("f"), ..Options::new(&target) };
-                    check_kernel(&Kernel::planned(&func, options), &inputs);
-                }
+            for target in targets() {
+                println!("{sizes:?} {dtype}, vectors of {} bytes\n{plan}", target.vector_bytes);
+                let options = Options { plan: plans.of("f"), ..Options::new(&target) };
+                check_kernel(&Kernel::planned(&func, options), &inputs);
             }
         }
     }
@@ -135,11 +133,9 @@ fn tiles_prefetch_packed_operands() {
         let x1: Vec<f32> = (0..3 * 21 * 64).map(|_| rng.between(1, 5) as f32).collect();
         let inputs = [numbers([7, 21], "float32", &mut rng), Tensor::from_slice(&[3, 21, 64], &x1).unwrap().into()];
         let plans = Plans::read(&format!("f:\n    {plan}\n")).unwrap();
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-            if target.vector_bytes <= Target::host().vector_bytes {
-                let options = Options { plan: plans.of("f"), ..Options::new(&target) };
-                check_kernel(&Kernel::planned(&func, options), &inputs);
-            }
+        for target in targets() {
+            let options = Options { plan: plans.of("f"), ..Options::new(&target) };
+            check_kernel(&Kernel::planned(&func, options), &inputs);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! vector width, compared with the reference interpreter. Values are small integers, so that sums are exact in any
 //! order.
 
-use crate::support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng};
+use crate::support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng, seeds, targets};
 use hammock_ir::tir::StmtKind;
 use hammock_kernels::{Options, lower_with, plan_text};
 use hammock_runtime::Any;
@@ -83,10 +83,8 @@ fn numbers(shape: &[i64], dtype: &str, rng: &mut Rng) -> Any {
 
 #[test]
 fn strided_convolutions_match_the_interpreter() {
-    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let from: u64 = number("CLASSES_FROM", 0);
     let mut polyphase = 0;
-    for seed in from..from + number("CLASSES", 8) {
+    for seed in seeds(8) {
         let mut rng = Rng::new(seed);
         let windows = [Window::new(&mut rng), Window::new(&mut rng)];
         let (channels, symbolic, sums) = (rng.between(1, 4), rng.chance(20), rng.chance(30));
@@ -97,10 +95,7 @@ fn strided_convolutions_match_the_interpreter() {
         let weights = [&[3, channels][usize::from(!sums)..], &[h.taps, w.taps]].concat();
         let inputs = [numbers(&[channels, h.size, w.size], dtype, &mut rng), numbers(&weights, dtype, &mut rng)];
         let func = function(&text);
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-            if target.vector_bytes > Target::host().vector_bytes {
-                continue;
-            }
+        for target in targets() {
             let options = Options { strict_order: rng.chance(30), ..Options::new(&target) };
             println!("case {seed}, vectors of {} bytes\n{text}", target.vector_bytes);
             check_kernel(&Kernel::planned(&func, options), &inputs);
@@ -139,10 +134,7 @@ def f(data: T.handle, weight: T.handle, result: T.handle):
 fn symbolic_batches_have_a_polyphase_layout() {
     let mut rng = Rng::new(0);
     let func = function(IMAGES);
-    for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-        if target.vector_bytes > Target::host().vector_bytes {
-            continue;
-        }
+    for target in targets() {
         let options = Options::new(&target);
         assert!(plan_text(&func, options).unwrap().contains("#2"), "its layout is polyphase");
         let kernel = Kernel::planned(&func, options);

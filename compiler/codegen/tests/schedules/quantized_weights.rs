@@ -1,11 +1,10 @@
 //! Matmuls with weight-only quantization, of random sizes, layouts and groups, compared with the reference interpreter.
 //! Values are chosen so that sums are exact in any order.
 
-use crate::support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
+use crate::support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng, seeds, targets};
 use hammock_ir::Tensor;
 use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
-use hammock_target::Target;
 
 const ROWS: [i64; 8] = [1, 1, 2, 3, 5, 17, 33, 64];
 const SIZES: [i64; 11] = [1, 7, 8, 16, 24, 31, 40, 64, 67, 96, 130];
@@ -212,10 +211,7 @@ fn int8_activations_match_the_interpreter() {
         let mut rng = Rng::new(seed);
         let (text, inputs) = int8_activations(&mut rng);
         let func = function(&text);
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-            if target.vector_bytes > Target::host().vector_bytes {
-                continue;
-            }
+        for target in targets() {
             let options = Options::new(&target);
             let plan = plan_text(&func, options).unwrap();
             println!("vectors of {} bytes\n{text}{plan}", target.vector_bytes);
@@ -229,18 +225,13 @@ fn int8_activations_match_the_interpreter() {
 
 #[test]
 fn quantized_weights_match_the_interpreter() {
-    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let from = number("CLASSES_FROM", 0);
     let mut near = 0;
-    for seed in from..from + number("CLASSES", 10) {
+    for seed in seeds(10) {
         let mut rng = Rng::new(seed);
         let weights = Weights::random(&mut rng);
         let (text, inputs) = (weights.text(), weights.inputs(&mut rng));
         let func = function(&text);
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-            if target.vector_bytes > Target::host().vector_bytes {
-                continue;
-            }
+        for target in targets() {
             let options = Options::new(&target);
             let plan = plan_text(&func, options).unwrap();
             println!("vectors of {} bytes\n{text}{plan}", target.vector_bytes);

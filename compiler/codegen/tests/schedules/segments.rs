@@ -1,7 +1,7 @@
 //! Rows of dynamic size that are loaded in segments (padding, selects by position), at every vector width, compared with
 //! the reference interpreter.
 
-use crate::support::{Kernel, check_kernel, floats, function, rng::Rng};
+use crate::support::{Kernel, check_kernel, floats, function, rng::Rng, targets};
 use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
 use hammock_target::Target;
@@ -13,11 +13,9 @@ fn numbers(shape: &[i64], dtype: &str, rng: &mut Rng) -> Any {
 
 fn check(text: &str, inputs: &[Any]) {
     let func = function(text);
-    for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-        if target.vector_bytes <= Target::host().vector_bytes {
-            println!("vectors of {} bytes\n{text}", target.vector_bytes);
-            check_kernel(&Kernel::planned(&func, Options::new(&target)), inputs);
-        }
+    for target in targets() {
+        println!("vectors of {} bytes\n{text}", target.vector_bytes);
+        check_kernel(&Kernel::planned(&func, Options::new(&target)), inputs);
     }
 }
 

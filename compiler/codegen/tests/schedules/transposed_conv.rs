@@ -2,7 +2,7 @@
 //! strides, dilations, windows and paddings, with and without an epilogue. Values are small integers, so that sums are
 //! exact in any order. Also tests their final interleaved stores.
 
-use crate::support::{Kernel, check, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
+use crate::support::{Kernel, check, check_kernel, function, plan_edits::check_plan_edits, rng::Rng, seeds, targets};
 use hammock_ir::{Function, Tensor, print};
 use hammock_kernels::{Options, lower, plan_text};
 use hammock_runtime::Any;
@@ -197,18 +197,13 @@ fn numbers(shape: &[i64], rng: &mut Rng) -> Any {
 
 #[test]
 fn transposed_convolutions_match_the_interpreter() {
-    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let from: u64 = number("CLASSES_FROM", 0);
     let mut closed = 0;
-    for seed in from..from + number("CLASSES", 7) {
+    for seed in seeds(7) {
         let mut rng = Rng::new(seed);
         let Case { text, shapes } = Case::new(&mut rng);
         let inputs: Vec<Any> = shapes.iter().map(|shape| numbers(shape, &mut rng)).collect();
         let func = function(&text);
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
-            if target.vector_bytes > Target::host().vector_bytes {
-                continue;
-            }
+        for target in targets() {
             let strict_order = rng.chance(30);
             println!("case {seed}, vectors of {} bytes, strict order: {strict_order}\n{text}", target.vector_bytes);
             let options = Options { strict_order, ..Options::new(&target) };

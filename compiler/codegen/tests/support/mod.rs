@@ -15,7 +15,20 @@ use hammock_ir::{
 use hammock_kernels::{Options, lower_with};
 use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
 use hammock_target::Target;
-use std::{cell::RefCell, iter, sync::Arc};
+use std::{cell::RefCell, iter, ops::Range, sync::Arc};
+
+/// Targets of every vector width that this machine can run.
+pub fn targets() -> impl Iterator<Item = Target> {
+    let widths = [Target::avx512(), Target::avx2(), Target::baseline()];
+    widths.into_iter().filter(|target| target.vector_bytes <= Target::host().vector_bytes)
+}
+
+/// Seeds of random cases: `count` of them by default, `CLASSES` on request, from `CLASSES_FROM` on.
+pub fn seeds(count: u64) -> Range<u64> {
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let from = number("CLASSES_FROM", 0);
+    from..from + number("CLASSES", count)
+}
 
 /// Compiles an object for a target.
 pub fn compile(f: &PrimFunc, target: &Target) -> Result<Vec<u8>, LlvmError> {

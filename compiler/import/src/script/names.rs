@@ -76,7 +76,7 @@ impl Namespace {
         names
     }
 
-    /// What it has of this name besides operators, intrinsics and dtypes, with its description.
+    /// The form of this name, if it is no operator, intrinsic or dtype.
     pub fn form(self, name: &str) -> Option<Form> {
         match self {
             Namespace::Ir => None,

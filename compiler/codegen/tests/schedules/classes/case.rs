@@ -1,10 +1,9 @@
 //! A single-stage kernel as text, with input data.
 
-use crate::support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
+use crate::support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng, targets};
 use hammock_ir::{DType, Tensor};
 use hammock_kernels::Options;
 use hammock_runtime::Any;
-use hammock_target::Target;
 
 /// Sizes around vectors and tiles.
 pub const SIZES: [i64; 18] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40, 64, 67, 130];
@@ -136,11 +135,8 @@ impl Case {
         let mut near = 0;
         let func = function(text);
         let inputs: Vec<Any> = (0..self.inputs.len()).map(|n| self.numbers(n, dtype)).collect();
-        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+        for target in targets() {
             let width = target.vector_bytes;
-            if width > Target::host().vector_bytes {
-                continue;
-            }
             let strict_order = self.rng.chance(20);
             println!("vectors of {width} bytes, strict order: {strict_order}\n{text}");
             let options = Options { strict_order, ..Options::new(&target) };

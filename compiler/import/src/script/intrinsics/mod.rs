@@ -87,8 +87,8 @@ pub(crate) const OTHERS: [Form; 18] = [
     Form::new("truncdiv", "T.truncdiv(a, b)", "Quotient, rounded toward zero."),
     Form::new("truncmod", "T.truncmod(a, b)", "Remainder with the sign of `a`."),
     Form::new("ceildiv", "T.ceildiv(a, b)", "Quotient, rounded up."),
-    Form::new("min_value", r#"T.min_value("int8")"#, "The least finite value of a dtype."),
-    Form::new("max_value", r#"T.max_value("float16")"#, "The greatest finite value of a dtype."),
+    Form::new("min_value", r#"T.min_value("int8")"#, "The smallest finite value of a dtype."),
+    Form::new("max_value", r#"T.max_value("float16")"#, "The largest finite value of a dtype."),
     Form::new("infinity", r#"T.infinity("float32")"#, "Infinity of a dtype."),
     Form::new(
         "comm_reducer",
@@ -98,7 +98,7 @@ pub(crate) const OTHERS: [Form; 18] = [
     Form::new("index_map", "T.index_map(lambda i, j: (j, i))", "A map of indices, by which layouts are given."),
 ];
 
-/// What `T` has besides intrinsics.
+/// What `T` has other than intrinsics.
 pub(crate) fn forms() -> impl Iterator<Item = Form> {
     statements::STATEMENTS.into_iter().chain(OTHERS)
 }

@@ -58,7 +58,7 @@ pub(crate) const STATEMENTS: [Form; 42] = [
     Form::new(
         "launch_thread",
         r#"with T.launch_thread("threadIdx.x", 32) as tx:"#,
-        "The statements below run on so many threads of a GPU.",
+        "The statements below run on this number of threads of a GPU.",
     ),
     Form::new("env_thread", r#"tx = T.env_thread("threadIdx.x")"#, "A thread axis that is launched later."),
     Form::new("attr", r#"with T.attr(node, "key", value):"#, "An attribute of the statements below it."),

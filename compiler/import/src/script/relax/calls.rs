@@ -15,7 +15,7 @@ use hammock_ir::{
     relax::{Call, CallTir, Callee, Operand, Value as IrValue},
 };
 
-/// What `R` has besides operators.
+/// What `R` has other than operators.
 pub(crate) const OTHERS: [Form; 17] = [
     Form::new("const", r#"R.const([1.0, 2.0], "float32")"#, "A constant tensor."),
     Form::new("shape", "R.shape([n, 4])", "A shape as a value."),
